@@ -105,7 +105,9 @@ pub enum OpenError {
         what: &'static str,
     },
     /// Mapping is not coherent on a network file system.
-    #[error("{dir} is on {kind}, where memory shared between processes is not kept coherent; use a local directory (--dir or TENURE_DIR)")]
+    #[error(
+        "{dir} is on {kind}, where memory shared between processes is not kept coherent; use a local directory (--dir or TENURE_DIR)"
+    )]
     NetworkFileSystem {
         /// The directory.
         dir: PathBuf,
@@ -121,7 +123,9 @@ pub enum OpenError {
         why: String,
     },
     /// The file was made by a build with another layout.
-    #[error("{path} was made by another version: {why}. It is left alone; use the version that made it, or another directory")]
+    #[error(
+        "{path} was made by another version: {why}. It is left alone; use the version that made it, or another directory"
+    )]
     OtherVersion {
         /// The file.
         path: PathBuf,
@@ -252,7 +256,9 @@ pub enum Refusal {
         generation: u64,
     },
     /// The holder has a live claim already.
-    #[error("{holder} already holds {node} at generation {generation}; complete or release it, or ask again with --resume")]
+    #[error(
+        "{holder} already holds {node} at generation {generation}; complete or release it, or ask again with --resume"
+    )]
     Busy {
         /// Who asked.
         holder: String,
