@@ -1,0 +1,125 @@
+//! The only place that knows what an atomic is.
+//!
+//! Every shared word of the table is a [`Shared<T>`]: 64 bits, native, never a lock below. In an ordinary build it is
+//! the `atomic` crate's `Atomic<T>`, built without its lock fallback and checked to be lock-free at compile time. Under
+//! `--cfg tenure_loom` it is loom's, so that the transition functions themselves can be explored.
+
+/// A counter that belongs to this process alone and is never mapped.
+pub(crate) use std::sync::atomic::AtomicUsize as LocalCounter;
+
+/// A word that belongs to this process alone and is never mapped.
+pub(crate) use std::sync::atomic::AtomicU64 as LocalWord;
+
+pub(crate) use imp::{Ordering, Shared, fence};
+
+/// What can live in a [`Shared`]: a transparent wrapper of `u64` for which every bit pattern is a value.
+pub(crate) trait Bits: Copy + Eq + bytemuck::NoUninit + bytemuck::Zeroable {
+    /// The raw word.
+    fn bits(self) -> u64;
+    /// The value of a raw word; total, since hostile files hold anything.
+    fn from_bits(bits: u64) -> Self;
+}
+
+impl Bits for u64 {
+    fn bits(self) -> u64 {
+        self
+    }
+    fn from_bits(bits: u64) -> u64 {
+        bits
+    }
+}
+
+#[cfg(not(tenure_loom))]
+mod imp {
+    use atomic::Atomic;
+    pub(crate) use atomic::{Ordering, fence};
+
+    use super::Bits;
+
+    /// A 64-bit word that any number of processes read and write.
+    #[repr(transparent)]
+    pub(crate) struct Shared<T: Bits>(Atomic<T>);
+
+    impl<T: Bits> Shared<T> {
+        const LOCK_FREE: () = assert!(Atomic::<T>::is_lock_free() && size_of::<Atomic<T>>() == 8);
+
+        #[inline]
+        pub(crate) fn load(&self, order: Ordering) -> T {
+            const { Self::LOCK_FREE };
+            self.0.load(order)
+        }
+
+        #[inline]
+        pub(crate) fn store(&self, value: T, order: Ordering) {
+            self.0.store(value, order);
+        }
+
+        /// One attempt; the strong form, for transitions that decide anew from the value seen.
+        #[inline]
+        pub(crate) fn compare_exchange(&self, old: T, new: T, ok: Ordering, lost: Ordering) -> Result<T, T> {
+            self.0.compare_exchange(old, new, ok, lost)
+        }
+    }
+
+    impl Shared<u64> {
+        #[inline]
+        pub(crate) fn fetch_or(&self, bits: u64, order: Ordering) -> u64 {
+            self.0.fetch_or(bits, order)
+        }
+
+        #[inline]
+        pub(crate) fn fetch_and(&self, bits: u64, order: Ordering) -> u64 {
+            self.0.fetch_and(bits, order)
+        }
+
+        #[inline]
+        pub(crate) fn fetch_add(&self, n: u64, order: Ordering) -> u64 {
+            self.0.fetch_add(n, order)
+        }
+    }
+}
+
+#[cfg(tenure_loom)]
+mod imp {
+    use std::marker::PhantomData;
+
+    use loom::sync::atomic::AtomicU64;
+    pub(crate) use loom::sync::atomic::{Ordering, fence};
+
+    use super::Bits;
+
+    /// The same word inside a loom model. It is never laid over mapped bytes: loom's atomics hold an index into its own store.
+    pub(crate) struct Shared<T: Bits>(AtomicU64, PhantomData<T>);
+
+    impl<T: Bits> Shared<T> {
+        pub(crate) fn new(value: T) -> Self {
+            Shared(AtomicU64::new(value.bits()), PhantomData)
+        }
+
+        pub(crate) fn load(&self, order: Ordering) -> T {
+            T::from_bits(self.0.load(order))
+        }
+
+        pub(crate) fn store(&self, value: T, order: Ordering) {
+            self.0.store(value.bits(), order);
+        }
+
+        pub(crate) fn compare_exchange(&self, old: T, new: T, ok: Ordering, lost: Ordering) -> Result<T, T> {
+            self.0.compare_exchange(old.bits(), new.bits(), ok, lost).map(T::from_bits).map_err(T::from_bits)
+        }
+    }
+
+    impl Shared<u64> {
+        pub(crate) fn fetch_or(&self, bits: u64, order: Ordering) -> u64 {
+            self.0.fetch_or(bits, order)
+        }
+
+        pub(crate) fn fetch_and(&self, bits: u64, order: Ordering) -> u64 {
+            self.0.fetch_and(bits, order)
+        }
+
+        pub(crate) fn fetch_add(&self, n: u64, order: Ordering) -> u64 {
+            self.0.fetch_add(n, order)
+        }
+    }
+}
