@@ -1,0 +1,268 @@
+//! The bytes of the table file: one `repr(C)` struct of 64-bit words, its sizes and offsets checked at compile time.
+//!
+//! If you touch a struct here, bump [`LAYOUT_VERSION`]. The fingerprint changes by itself, so that two builds that
+//! differ in a capacity refuse each other even when somebody forgot to. `docs/layout.md` has the byte diagram.
+//!
+//! Everything is a `u64`, also the short numbers, which are packed by [`pack16`] and [`pack32`]: a word of the mapping
+//! is never read with two different widths.
+
+use std::mem::{offset_of, size_of};
+
+use crate::sync::Shared;
+use crate::word::{ChangeWord, EndWord, HolderWord, LeaseWord, LengthWord, NodeWord, OwnerWord, RootWord, TextRef};
+
+/// Counts up whenever a struct of this file changes its meaning.
+pub(crate) const LAYOUT_VERSION: u64 = 1;
+
+/// "tenure" and a line end, so that a text tool which mangles line ends is noticed.
+pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"tenure\r\n");
+
+/// Reads as something else on a machine of the other byte order.
+pub(crate) const BYTE_ORDER: u64 = 0x0102_0304_0506_0708;
+
+/// Capacities: the real ones, and tiny ones for models, which explore every interleaving.
+#[cfg(not(tenure_loom))]
+mod capacity {
+    pub(crate) const NODES: usize = 4096;
+    pub(crate) const HOLDERS: usize = 4096;
+    pub(crate) const EDGES: usize = 1 << 18;
+    pub(crate) const BLOCKS: usize = 1 << 16;
+    pub(crate) const VERSIONS_INITIAL: usize = 4;
+    pub(crate) const VERSIONS_MAX: usize = 256;
+}
+#[cfg(tenure_loom)]
+mod capacity {
+    pub(crate) const NODES: usize = 4;
+    pub(crate) const HOLDERS: usize = 4;
+    pub(crate) const EDGES: usize = 8;
+    pub(crate) const BLOCKS: usize = 4;
+    pub(crate) const VERSIONS_INITIAL: usize = 3;
+    pub(crate) const VERSIONS_MAX: usize = 3;
+}
+pub(crate) use capacity::{BLOCKS, EDGES, HOLDERS, NODES, VERSIONS_INITIAL, VERSIONS_MAX};
+
+/// Slots of the open-addressing index from id to node: half full at most.
+pub(crate) const INDEX: usize = 2 * NODES;
+/// Words of the ready hints, one bit a node.
+pub(crate) const HINT_WORDS: usize = NODES.div_ceil(64);
+/// Steps of one change: every node touched and as many opened, and every holder evicted.
+pub(crate) const STEPS: usize = 2 * NODES;
+/// Payload words of a text block.
+pub(crate) const BLOCK_WORDS: usize = 13;
+/// Payload bytes of a text block.
+pub(crate) const BLOCK_BYTES: usize = BLOCK_WORDS * 8;
+
+/// What is written once, at creation, plus the few words that every process shares.
+#[repr(C, align(4096))]
+pub(crate) struct Header {
+    pub(crate) magic: Shared<u64>,
+    pub(crate) layout_version: Shared<u64>,
+    pub(crate) fingerprint: Shared<u64>,
+    pub(crate) byte_order: Shared<u64>,
+    pub(crate) capacity: Shared<u64>,
+    pub(crate) boot_hi: Shared<u64>,
+    pub(crate) boot_lo: Shared<u64>,
+    /// Which pid and time namespace pids and lease times are of.
+    pub(crate) namespaces: Shared<u64>,
+    /// Wall clock, milliseconds since 1970.
+    pub(crate) created_ms: Shared<u64>,
+    pub(crate) lease_ms: Shared<u64>,
+    /// Bit 0: completions must name a generation.
+    pub(crate) options: Shared<u64>,
+    /// Stored last; until then nobody else has seen the file.
+    pub(crate) ready: Shared<u64>,
+    _to_root: [u64; 4],
+    /// Which version of the graph is in force. Read by every verb, written by changes of the graph only.
+    pub(crate) root: Shared<RootWord>,
+    /// Buffers for versions that the file has room for.
+    pub(crate) versions: Shared<u64>,
+    _to_scan: [u64; 6],
+    /// When somebody must next look for leases that have run out, on the lease clock.
+    pub(crate) next_scan_ms: Shared<u64>,
+    _to_text: [u64; 7],
+    /// Where to begin looking for a free text block.
+    pub(crate) text_cursor: Shared<u64>,
+    /// Number of the last text written.
+    pub(crate) text_stamp: Shared<u64>,
+    _to_end: [u64; 6],
+}
+
+/// One node slot: everything that changes while the node is worked on, on a cache line of its own.
+#[repr(C, align(64))]
+pub(crate) struct NodeSlot {
+    pub(crate) word: Shared<NodeWord>,
+    pub(crate) lease: Shared<LeaseWord>,
+    pub(crate) length: Shared<LengthWord>,
+    pub(crate) end: Shared<EndWord>,
+    _spare: [u64; 4],
+}
+
+/// One holder slot.
+#[repr(C, align(64))]
+pub(crate) struct HolderSlot {
+    pub(crate) word: Shared<HolderWord>,
+    _spare: [u64; 7],
+}
+
+/// A piece of a text. The pieces of one text are chained and carry the same [`TextRef`].
+#[repr(C, align(64))]
+pub(crate) struct Block {
+    pub(crate) owner: Shared<OwnerWord>,
+    /// What the payload is; zero while it is being written.
+    pub(crate) text: Shared<TextRef>,
+    /// `next block + 1` in the upper half (0: the last one), payload bytes in the lower.
+    pub(crate) chain: Shared<u64>,
+    pub(crate) payload: [Shared<u64>; BLOCK_WORDS],
+}
+
+/// One version of the graph. Nothing of it changes while it is in force, except the hints.
+#[repr(C, align(4096))]
+pub(crate) struct Version {
+    pub(crate) owner: Shared<OwnerWord>,
+    /// The number that the version was written as; zero while it is being written.
+    pub(crate) stamp: Shared<u64>,
+    /// `number << 2 | verdict` of the change that brings this version in.
+    pub(crate) verdict: Shared<u64>,
+    /// Slots in use are all below this.
+    pub(crate) high: Shared<u64>,
+    pub(crate) edges: Shared<u64>,
+    pub(crate) steps: Shared<u64>,
+    /// The creation number of the next new node.
+    pub(crate) next_born: Shared<u64>,
+    /// Holder slots in use are all below this.
+    pub(crate) holder_high: Shared<u64>,
+    /// 1 once every ready node has its hint.
+    pub(crate) filled: Shared<u64>,
+    _to_ids: [u64; 7],
+
+    pub(crate) id_hi: [Shared<u64>; NODES],
+    pub(crate) id_lo: [Shared<u64>; NODES],
+    /// The node's record; none: the slot is free.
+    pub(crate) text: [Shared<TextRef>; NODES],
+    /// `parent slot + 1` in the upper half (0: none), cost in the lower.
+    pub(crate) facts: [Shared<u64>; NODES],
+    /// Hash of the role that a worker must offer; 0: any worker.
+    pub(crate) role: [Shared<u64>; NODES],
+    pub(crate) born: [Shared<u64>; NODES],
+    pub(crate) created_ms: [Shared<u64>; NODES],
+    pub(crate) updated_ms: [Shared<u64>; NODES],
+    /// Cost of the longest chain of unfinished work below.
+    pub(crate) waiting_below: [Shared<u64>; NODES],
+
+    /// Where each node's dependencies begin in `deps`, 32 bits each; one more entry ends the last.
+    pub(crate) dep_start: [Shared<u64>; NODES / 2 + 1],
+    /// The same for `children`.
+    pub(crate) child_start: [Shared<u64>; NODES / 2 + 1],
+    /// Slots, 16 bits each, ascending within a node.
+    pub(crate) deps: [Shared<u64>; EDGES / 4],
+    pub(crate) children: [Shared<u64>; EDGES / 4],
+    /// Slots in the order in which ready nodes are given out, 16 bits each.
+    pub(crate) order: [Shared<u64>; NODES / 4],
+    /// The place of each slot in `order`.
+    pub(crate) rank: [Shared<u64>; NODES / 4],
+    /// `slot + 1` by id, open addressing, 16 bits each.
+    pub(crate) index: [Shared<u64>; INDEX / 4],
+
+    /// The name of each holder; none: the slot is free. Slot 0 is never used.
+    pub(crate) holders: [Shared<TextRef>; HOLDERS],
+    /// Hash of each holder's name, to find it by.
+    pub(crate) holder_hash: [Shared<u64>; HOLDERS],
+
+    /// What has to be done before this version is in force.
+    pub(crate) changes: [Shared<ChangeWord>; STEPS],
+
+    /// Hint, one bit by rank: may be ready. With `watch` and `filled` the only words written while the version is in force.
+    pub(crate) hints: [Shared<u64>; HINT_WORDS],
+    /// Hint: `slot + 1` of a dependency that was last seen not done.
+    pub(crate) watch: [Shared<u64>; NODES],
+}
+
+/// The fixed part of the file. The version buffers follow it, as many as the header counts.
+#[repr(C, align(4096))]
+pub(crate) struct Fixed {
+    pub(crate) header: Header,
+    pub(crate) nodes: [NodeSlot; NODES],
+    pub(crate) holders: [HolderSlot; HOLDERS],
+    pub(crate) blocks: [Block; BLOCKS],
+}
+
+/// Bytes of a file with `versions` version buffers.
+pub(crate) const fn file_bytes(versions: usize) -> u64 {
+    (size_of::<Fixed>() + versions * size_of::<Version>()) as u64
+}
+
+/// A number that differs between builds whose files do not fit each other.
+pub(crate) const FINGERPRINT: u64 = {
+    let parts = [
+        LAYOUT_VERSION,
+        NODES as u64,
+        HOLDERS as u64,
+        EDGES as u64,
+        BLOCKS as u64,
+        VERSIONS_MAX as u64,
+        size_of::<Fixed>() as u64,
+        size_of::<Version>() as u64,
+        offset_of!(Header, root) as u64,
+        offset_of!(Fixed, blocks) as u64,
+        offset_of!(Version, deps) as u64,
+        offset_of!(Version, hints) as u64,
+    ];
+    // FNV-1a over the parts: all it has to do is to differ.
+    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+    let mut i = 0;
+    while i < parts.len() {
+        hash = (hash ^ parts[i]).wrapping_mul(0x0000_0100_0000_01b3);
+        i += 1;
+    }
+    hash
+};
+
+#[cfg(not(tenure_loom))]
+const _: () = {
+    assert!(cfg!(target_endian = "little"), "the file is defined for little-endian machines");
+    assert!(size_of::<Header>() == 4096 && offset_of!(Header, root) == 128);
+    assert!(offset_of!(Header, next_scan_ms) == 192 && offset_of!(Header, text_cursor) == 256);
+    assert!(size_of::<NodeSlot>() == 64 && size_of::<HolderSlot>() == 64 && size_of::<Block>() == 128);
+    assert!(offset_of!(Fixed, nodes) == 4096);
+    assert!(offset_of!(Fixed, holders) == 4096 + 64 * NODES);
+    assert!(offset_of!(Fixed, blocks) == 4096 + 64 * (NODES + HOLDERS));
+    assert!(size_of::<Fixed>() == 4096 + 64 * (NODES + HOLDERS) + 128 * BLOCKS);
+    assert!(offset_of!(Version, id_hi) == 128);
+    assert!(offset_of!(Version, hints).is_multiple_of(8) && size_of::<Version>().is_multiple_of(4096));
+    assert!(NODES <= 1 << 12 && HOLDERS <= 1 << 12 && BLOCKS <= 1 << 16 && VERSIONS_MAX <= 1 << 8);
+};
+
+/// Entry `i` of numbers packed four to a word; `None` past the end.
+#[inline]
+pub(crate) fn get16(words: &[Shared<u64>], i: usize) -> Option<u16> {
+    let word = words.get(i / 4)?.load(crate::sync::Ordering::Relaxed);
+    Some((word >> (16 * (i % 4))) as u16)
+}
+
+/// Entry `i` of numbers packed two to a word; `None` past the end.
+#[inline]
+pub(crate) fn get32(words: &[Shared<u64>], i: usize) -> Option<u32> {
+    let word = words.get(i / 2)?.load(crate::sync::Ordering::Relaxed);
+    Some((word >> (32 * (i % 2))) as u32)
+}
+
+/// The words that hold `numbers`, four to a word, the last one filled up with zeros.
+pub(crate) fn pack16(numbers: &[u16]) -> impl Iterator<Item = u64> + '_ {
+    numbers.chunks(4).map(|four| four.iter().rev().fold(0, |word, &n| word << 16 | u64::from(n)))
+}
+
+/// The words that hold `numbers`, two to a word.
+pub(crate) fn pack32(numbers: &[u32]) -> impl Iterator<Item = u64> + '_ {
+    numbers.chunks(2).map(|two| two.iter().rev().fold(0, |word, &n| word << 32 | u64::from(n)))
+}
+
+/// The first `count` numbers that `words` hold, four to a word.
+pub(crate) fn unpack16(words: &[Shared<u64>], count: usize) -> Vec<u16> {
+    let mut numbers = Vec::with_capacity(count + 3);
+    for word in words.iter().take(count.div_ceil(4)) {
+        let word = word.load(crate::sync::Ordering::Relaxed);
+        numbers.extend([word as u16, (word >> 16) as u16, (word >> 32) as u16, (word >> 48) as u16]);
+    }
+    numbers.truncate(count);
+    numbers
+}
