@@ -1,0 +1,228 @@
+//! What follows from a graph alone: an order in which it can be worked, and how much work waits below each node.
+//!
+//! Pure: a [`View`] in, a [`Plan`] out, in one pass over nodes and edges. The pass is Kahn's (CACM 5, 1962) for the
+//! order, then the same order backwards for the chains. Which node goes first is Hu's rule (Operations Research 9, 1961;
+//! see also Graham, SIAM J. Appl. Math. 17, 1969): the one with the longest chain of unfinished work below it. That
+//! number is the *bottom level* without the node's own cost. Nothing here recurses, so a chain of any length is fine.
+
+/// A graph as arrays. Slots are numbers below `high`; every edge joins two present slots.
+pub(crate) struct View<'a> {
+    /// Whether there is a node in the slot.
+    pub(crate) present: &'a [bool],
+    /// Estimated milliseconds of work, by slot.
+    pub(crate) cost: &'a [u32],
+    /// Creation number, by slot: ties go to the oldest.
+    pub(crate) born: &'a [u64],
+    /// The node that the slot's node belongs under.
+    pub(crate) parent: &'a [Option<u16>],
+    /// Whether the node has ended, by slot.
+    pub(crate) ended: &'a [bool],
+    /// Where each slot's children begin in `children`, and after the last the end.
+    pub(crate) child_start: &'a [u32],
+    /// The nodes that wait for the slot's node.
+    pub(crate) children: &'a [u16],
+}
+
+/// What follows from a [`View`].
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Plan {
+    /// Every present slot, dependencies and parents before those that wait for or belong under them.
+    pub(crate) topological: Vec<u16>,
+    /// By slot: cost of the longest chain of unfinished nodes below it, its own cost not included.
+    pub(crate) waiting_below: Vec<u64>,
+}
+
+/// The slots that lie on or behind a loop, when there is no order to work them in.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Loop {
+    pub(crate) stuck: Vec<bool>,
+}
+
+impl View<'_> {
+    fn children(&self, slot: usize) -> &[u16] {
+        let range = match (self.child_start.get(slot), self.child_start.get(slot + 1)) {
+            (Some(&from), Some(&to)) => from as usize..to as usize,
+            _ => 0..0,
+        };
+        self.children.get(range).unwrap_or(&[])
+    }
+
+    /// Dependency edges and parent edges are checked as one graph: a loop over both kinds is a loop.
+    ///
+    /// # Errors
+    /// [`Loop`] when there is one.
+    pub(crate) fn plan(&self) -> Result<Plan, Loop> {
+        let topological = self.topological()?;
+        let waiting_below = self.chains(&topological);
+        Ok(Plan { topological, waiting_below })
+    }
+
+    /// The slots in an order in which they can be worked.
+    ///
+    /// # Errors
+    /// [`Loop`] when there is none.
+    pub(crate) fn topological(&self) -> Result<Vec<u16>, Loop> {
+        let high = self.present.len();
+        let (family_start, family) = self.families();
+        let family_of = |slot: usize| &family[family_start[slot] as usize..family_start[slot + 1] as usize];
+        let mut before = vec![0u32; high];
+        for &child in self.children.iter() {
+            before[usize::from(child)] += 1;
+        }
+        for slot in 0..high {
+            before[slot] += u32::from(self.parent[slot].is_some());
+        }
+        let count = self.present.iter().filter(|&&p| p).count();
+        let mut order: Vec<u16> = Vec::with_capacity(count);
+        order.extend((0..high).filter(|&s| self.present[s] && before[s] == 0).map(|s| s as u16));
+        let mut at = 0;
+        while let Some(&slot) = order.get(at) {
+            at += 1;
+            for &next in self.children(slot.into()).iter().chain(family_of(slot.into())) {
+                let left = &mut before[usize::from(next)];
+                *left -= 1;
+                if *left == 0 {
+                    order.push(next);
+                }
+            }
+        }
+        if order.len() == count {
+            return Ok(order);
+        }
+        Err(Loop { stuck: before.iter().map(|&left| left > 0).collect() })
+    }
+
+    /// The forest turned round: for each slot, the slots whose parent it is.
+    fn families(&self) -> (Vec<u32>, Vec<u16>) {
+        let high = self.present.len();
+        let mut start = vec![0u32; high + 1];
+        for parent in self.parent.iter().flatten() {
+            start[usize::from(*parent) + 1] += 1;
+        }
+        for slot in 0..high {
+            start[slot + 1] += start[slot];
+        }
+        let mut fill = start.clone();
+        let mut family = vec![0u16; start[high] as usize];
+        for (slot, parent) in self.parent.iter().enumerate() {
+            if let Some(parent) = parent {
+                let place = &mut fill[usize::from(*parent)];
+                family[*place as usize] = slot as u16;
+                *place += 1;
+            }
+        }
+        (start, family)
+    }
+
+    pub(crate) fn chains(&self, topological: &[u16]) -> Vec<u64> {
+        let mut waiting_below = vec![0u64; self.present.len()];
+        for &slot in topological.iter().rev() {
+            let longest = self
+                .children(slot.into())
+                .iter()
+                .map(|&child| usize::from(child))
+                .filter(|&child| !self.ended[child])
+                .map(|child| u64::from(self.cost[child]) + waiting_below[child])
+                .max();
+            waiting_below[usize::from(slot)] = longest.unwrap_or(0);
+        }
+        waiting_below
+    }
+
+    /// The order in which ready nodes are given out: the most work waiting below first, then the oldest.
+    pub(crate) fn order(&self, plan: &Plan) -> Vec<u16> {
+        let mut order: Vec<u16> = (0..self.present.len()).filter(|&s| self.present[s]).map(|s| s as u16).collect();
+        order.sort_unstable_by_key(|&slot| {
+            let slot = usize::from(slot);
+            (std::cmp::Reverse(plan.waiting_below[slot]), self.born[slot])
+        });
+        order
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Owned {
+        present: Vec<bool>,
+        cost: Vec<u32>,
+        born: Vec<u64>,
+        parent: Vec<Option<u16>>,
+        ended: Vec<bool>,
+        child_start: Vec<u32>,
+        children: Vec<u16>,
+    }
+
+    fn graph(high: usize, edges: &[(u16, u16)]) -> Owned {
+        let mut edges = edges.to_vec();
+        edges.sort_unstable();
+        let mut child_start = vec![0u32; high + 1];
+        for &(from, _) in &edges {
+            child_start[usize::from(from) + 1] += 1;
+        }
+        for i in 0..high {
+            child_start[i + 1] += child_start[i];
+        }
+        Owned {
+            present: vec![true; high],
+            cost: vec![1; high],
+            born: (0..high as u64).collect(),
+            parent: vec![None; high],
+            ended: vec![false; high],
+            child_start,
+            children: edges.iter().map(|e| e.1).collect(),
+        }
+    }
+
+    impl Owned {
+        fn view(&self) -> View<'_> {
+            View {
+                present: &self.present,
+                cost: &self.cost,
+                born: &self.born,
+                parent: &self.parent,
+                ended: &self.ended,
+                child_start: &self.child_start,
+                children: &self.children,
+            }
+        }
+    }
+
+    #[test]
+    fn a_chain_of_4096_is_ranked_from_its_head_without_recursion() {
+        let edges: Vec<(u16, u16)> = (0..4095).map(|i| (i, i + 1)).collect();
+        let g = graph(4096, &edges);
+        let plan = g.view().plan().unwrap();
+        assert_eq!(plan.waiting_below[0], 4095);
+        assert_eq!(g.view().order(&plan)[0], 0);
+    }
+
+    #[test]
+    fn ended_nodes_end_a_chain_and_ties_go_to_the_oldest() {
+        let mut g = graph(5, &[(0, 1), (1, 2), (3, 4)]);
+        g.ended[1] = true;
+        let plan = g.view().plan().unwrap();
+        assert_eq!(plan.waiting_below, vec![0, 1, 0, 1, 0]);
+        g.born = vec![9, 5, 4, 3, 2];
+        assert_eq!(g.view().order(&plan), vec![3, 1, 4, 2, 0]);
+    }
+
+    #[test]
+    fn costs_weigh_and_do_not_overflow() {
+        let mut g = graph(4, &[(0, 1), (1, 2), (2, 3)]);
+        g.cost = vec![u32::MAX; 4];
+        assert_eq!(g.view().plan().unwrap().waiting_below[0], 3 * u64::from(u32::MAX));
+    }
+
+    #[test]
+    fn loops_are_found_in_one_kind_and_across_both() {
+        assert!(graph(3, &[(0, 1), (1, 2), (2, 0)]).view().plan().is_err());
+        let mut g = graph(3, &[(0, 1), (1, 2)]);
+        g.parent[0] = Some(2);
+        assert_eq!(g.view().plan().unwrap_err().stuck, vec![true; 3]);
+        g.parent[0] = None;
+        g.parent[2] = Some(0);
+        assert!(g.view().plan().is_ok());
+    }
+}

@@ -1,0 +1,115 @@
+//! The text fields of one node as bytes: what a text in the table holds. Pure.
+
+use crate::error::NameError;
+use crate::id::{NAME_BYTES_MAX, check_name};
+use crate::node::{RUN_BYTES_MAX, SUMMARY_BYTES_MAX};
+
+/// The text fields of a node. Empty is none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Record {
+    pub(crate) name: String,
+    pub(crate) kind: String,
+    pub(crate) role: String,
+    pub(crate) summary: String,
+    pub(crate) run: String,
+}
+
+/// Longest record in bytes: every field at its limit, and two bytes of length each.
+pub(crate) const RECORD_BYTES_MAX: usize = 3 * NAME_BYTES_MAX + SUMMARY_BYTES_MAX + RUN_BYTES_MAX + 5 * 2;
+
+impl Record {
+    fn fields(&self) -> [(&'static str, &String, usize); 5] {
+        [
+            ("name", &self.name, NAME_BYTES_MAX),
+            ("kind", &self.kind, NAME_BYTES_MAX),
+            ("role", &self.role, NAME_BYTES_MAX),
+            ("summary", &self.summary, SUMMARY_BYTES_MAX),
+            ("run command", &self.run, RUN_BYTES_MAX),
+        ]
+    }
+
+    /// # Errors
+    /// [`NameError`] for the first field that cannot be stored.
+    pub(crate) fn check(&self) -> Result<(), NameError> {
+        for (field, text, limit) in self.fields() {
+            if text.len() > limit {
+                return Err(NameError::TooLong { field, bytes: text.len(), limit });
+            }
+            if text.contains('\0') {
+                return Err(NameError::Nul { field });
+            }
+        }
+        if self.name.is_empty() { Ok(()) } else { check_name("name", &self.name) }
+    }
+
+    /// Each field behind its length in two bytes.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(64);
+        for (_, text, _) in self.fields() {
+            bytes.extend((text.len() as u16).to_le_bytes());
+            bytes.extend(text.as_bytes());
+        }
+        bytes
+    }
+
+    /// `None` when the bytes are not what [`encode`](Record::encode) makes of some record.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Record> {
+        let mut rest = bytes;
+        let mut field = |limit: usize| {
+            let (len, behind) = rest.split_first_chunk::<2>()?;
+            let len = usize::from(u16::from_le_bytes(*len));
+            let text = behind.get(..len).filter(|_| len <= limit)?;
+            rest = behind.get(len..)?;
+            String::from_utf8(text.to_vec()).ok()
+        };
+        let record = Record {
+            name: field(NAME_BYTES_MAX)?,
+            kind: field(NAME_BYTES_MAX)?,
+            role: field(NAME_BYTES_MAX)?,
+            summary: field(SUMMARY_BYTES_MAX)?,
+            run: field(RUN_BYTES_MAX)?,
+        };
+        rest.is_empty().then_some(record)
+    }
+}
+
+/// What a role or a holder is found by; never 0, which is no role.
+pub(crate) fn name_hash(name: &str) -> u64 {
+    xxhash_rust::xxh3::xxh3_64(name.as_bytes()).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_record_comes_back_as_it_went(name in "\\PC{0,16}", kind in ".{0,16}", role in "[a-z]{0,8}", summary in ".{0,200}", run in ".{0,300}") {
+            let record = Record { name, kind, role, summary, run };
+            prop_assert_eq!(Record::decode(&record.encode()), Some(record));
+        }
+
+        #[test]
+        fn any_bytes_decode_or_do_not(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            if let Some(record) = Record::decode(&bytes) {
+                prop_assert_eq!(record.encode(), bytes);
+            }
+        }
+    }
+
+    #[test]
+    fn the_longest_record_is_as_long_as_stated() {
+        let long = |n| "x".repeat(n);
+        let record = Record {
+            name: long(NAME_BYTES_MAX),
+            kind: long(NAME_BYTES_MAX),
+            role: long(NAME_BYTES_MAX),
+            summary: long(SUMMARY_BYTES_MAX),
+            run: long(RUN_BYTES_MAX),
+        };
+        assert_eq!(record.check(), Ok(()));
+        assert_eq!(record.encode().len(), RECORD_BYTES_MAX);
+    }
+}
