@@ -1,0 +1,337 @@
+//! The mapping: making the file, checking it, and the one place where its bytes become `&Fixed` and `&Version`.
+//!
+//! A table is built whole under a temporary name and then linked to its final one, so whoever finds the final name finds
+//! a finished table, and of two that create at once one wins and the other uses it. The boot id is part of the name:
+//! a table from before a reboot is never replaced under anybody, only left behind and removed.
+
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use memmap2::{MmapOptions, MmapRaw};
+use rustix::fs::{AtFlags, CWD, FallocateFlags, Mode, OFlags};
+
+use crate::error::{Damaged, OpenError};
+use crate::layout::{
+    BYTE_ORDER, FINGERPRINT, Fixed, LAYOUT_VERSION, MAGIC, NODES, VERSIONS_INITIAL, VERSIONS_MAX, Version, file_bytes,
+};
+use crate::location::Location;
+use crate::process;
+use crate::sync::{LocalCounter, Ordering};
+use crate::word::RootWord;
+
+/// What a new table is told.
+#[derive(Clone, Copy)]
+pub(crate) struct Settings {
+    pub(crate) lease_ms: u64,
+    pub(crate) require_fence: bool,
+    pub(crate) created_ms: u64,
+}
+
+/// A mapped table file.
+pub(crate) struct Region {
+    file: File,
+    /// The whole address range that the file may ever need; what lies past its end is never touched.
+    map: MmapRaw,
+    /// Version buffers known to lie within the file.
+    backed: LocalCounter,
+    /// A page that reads as zero in a forked child.
+    fork_mark: MmapRaw,
+}
+
+/// How opening went.
+pub(crate) enum Opened {
+    Found(Region),
+    Absent,
+}
+
+/// The table's file name: one per boot.
+fn file_name(boot: (u64, u64)) -> String {
+    format!("table-{}", uuid::Uuid::from_u64_pair(boot.0, boot.1))
+}
+
+fn boot_id(dir: &Path) -> Result<(u64, u64), OpenError> {
+    process::boot_id().ok_or_else(|| OpenError::Io {
+        what: "read the boot id for a table in",
+        path: dir.to_owned(),
+        source: std::io::Error::other("/proc/sys/kernel/random/boot_id cannot be read"),
+    })
+}
+
+fn io(what: &'static str, path: &Path) -> impl FnOnce(rustix::io::Errno) -> OpenError {
+    let path = path.to_owned();
+    move |errno| OpenError::Io { what, path, source: errno.into() }
+}
+
+impl Region {
+    /// Opens the table of this boot.
+    ///
+    /// # Errors
+    /// [`OpenError`] when there is something there that is not a sound table of ours.
+    pub(crate) fn open(at: &Location) -> Result<Opened, OpenError> {
+        at.check()?;
+        let boot = boot_id(at.dir())?;
+        let path = at.dir().join(file_name(boot));
+        let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let file = match rustix::fs::open(&path, flags, Mode::empty()) {
+            Ok(fd) => File::from(fd),
+            Err(rustix::io::Errno::NOENT) => return Ok(Opened::Absent),
+            Err(rustix::io::Errno::LOOP) => return Err(OpenError::NotAFile { path, what: "a symbolic link" }),
+            Err(rustix::io::Errno::ISDIR) => return Err(OpenError::NotAFile { path, what: "a directory" }),
+            Err(rustix::io::Errno::NXIO) => return Err(OpenError::NotAFile { path, what: "a socket or a pipe" }),
+            Err(errno) => return Err(io("open", &path)(errno)),
+        };
+        let region = Region::check_and_map(file, &path, boot)?;
+        Ok(Opened::Found(region))
+    }
+
+    fn check_and_map(file: File, path: &Path, boot: (u64, u64)) -> Result<Region, OpenError> {
+        let meta =
+            file.metadata().map_err(|source| OpenError::Io { what: "look at", path: path.to_owned(), source })?;
+        if !meta.is_file() {
+            return Err(OpenError::NotAFile { path: path.to_owned(), what: "not a regular file" });
+        }
+        let me = rustix::process::geteuid().as_raw();
+        if meta.uid() != me {
+            return Err(OpenError::NotOurs { path: path.to_owned(), owner: meta.uid(), me });
+        }
+        let least = file_bytes(VERSIONS_INITIAL);
+        if meta.len() < size_of::<crate::layout::Header>() as u64 {
+            let why = format!("it is {} bytes long, shorter than a header", meta.len());
+            return Err(OpenError::NotATable { path: path.to_owned(), why });
+        }
+        let region = Region::map(file, path)?;
+        region.check_header(path, boot)?;
+        let versions = region.fixed_header_only().versions.load(Ordering::Acquire);
+        let expected = file_bytes(usize::try_from(versions).unwrap_or(usize::MAX).min(VERSIONS_MAX));
+        if meta.len() < least || meta.len() < expected {
+            let why = format!("it is {} bytes long and should be {expected}: it was cut", meta.len());
+            return Err(OpenError::Damaged { path: path.to_owned(), why });
+        }
+        region.backed.store(VERSIONS_INITIAL, Ordering::Relaxed);
+        Ok(region)
+    }
+
+    fn map(file: File, path: &Path) -> Result<Region, OpenError> {
+        let failed = |source| OpenError::Io { what: "map", path: path.to_owned(), source };
+        let len = usize::try_from(file_bytes(VERSIONS_MAX)).unwrap_or(usize::MAX);
+        let map = MmapOptions::new().len(len).map_raw(&file).map_err(failed)?;
+        let fork_mark = MmapOptions::new().len(4096).map_anon().map_err(failed)?;
+        let fork_mark = MmapRaw::from(fork_mark);
+        // SAFETY: the page is this mapping's own; in this process its contents stay, in a forked child they are dropped
+        // before the child runs, and nobody holds a reference into it.
+        unsafe { rustix::mm::madvise(fork_mark.as_mut_ptr().cast(), 4096, rustix::mm::Advice::LinuxWipeOnFork) }
+            .map_err(|errno| failed(errno.into()))?;
+        // SAFETY: the page was mapped above, is private and writable, and nobody else knows it yet.
+        unsafe { fork_mark.as_mut_ptr().write_volatile(1) };
+        Ok(Region { file, map, backed: LocalCounter::new(0), fork_mark })
+    }
+
+    /// Compares the header with this build and this boot.
+    fn check_header(&self, path: &Path, boot: (u64, u64)) -> Result<(), OpenError> {
+        let header = self.fixed_header_only();
+        let word = |w: &crate::sync::Shared<u64>| w.load(Ordering::Acquire);
+        let path = path.to_owned();
+        if word(&header.magic) != MAGIC {
+            return Err(OpenError::NotATable { path, why: "its first eight bytes are not a table's".into() });
+        }
+        if word(&header.byte_order) != BYTE_ORDER {
+            return Err(OpenError::OtherVersion { path, why: "its byte order is another machine's".into() });
+        }
+        let version = word(&header.layout_version);
+        if version != LAYOUT_VERSION {
+            let why = format!("its layout version is {version}, this program's is {LAYOUT_VERSION}");
+            return Err(OpenError::OtherVersion { path, why });
+        }
+        if word(&header.fingerprint) != FINGERPRINT || word(&header.capacity) != NODES as u64 {
+            return Err(OpenError::OtherVersion { path, why: "its capacities or offsets differ".into() });
+        }
+        if word(&header.ready) != 1 {
+            return Err(OpenError::Damaged { path, why: "it was never finished".into() });
+        }
+        if (word(&header.boot_hi), word(&header.boot_lo)) != boot {
+            return Err(OpenError::Damaged { path, why: "its name is of this boot and its content of another".into() });
+        }
+        if word(&header.namespaces) != process::namespaces() {
+            return Err(OpenError::OtherVersion {
+                path,
+                why: "it was made in another pid or time namespace (a container?), where process ids and lease times are others".into(),
+            });
+        }
+        let lease = word(&header.lease_ms);
+        if lease == 0 || lease > crate::word::LEASE_MS_MAX {
+            return Err(OpenError::Damaged { path, why: "its default lease is out of range".into() });
+        }
+        Ok(())
+    }
+
+    /// Builds a table under a temporary name and links it to its final name. False: somebody else was first.
+    ///
+    /// # Errors
+    /// [`OpenError`]; nothing is left behind but the temporary file when the process is killed, and the next creator
+    /// removes that.
+    pub(crate) fn create(at: &Location, settings: &Settings) -> Result<bool, OpenError> {
+        let boot = boot_id(at.dir())?;
+        let dir = at.dir();
+        let me = process::this_process().map_or(0, |p| p.start());
+        let unique = uuid::Uuid::now_v7().simple();
+        let temporary = dir.join(format!("{TEMPORARY}{}-{me}-{unique}", std::process::id()));
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mode = Mode::RUSR | Mode::WUSR;
+        let fd = rustix::fs::open(&temporary, flags, mode).map_err(io("create", &temporary))?;
+        let made = Region::fill(File::from(fd), &temporary, boot, settings).and_then(|()| {
+            let path = dir.join(file_name(boot));
+            match rustix::fs::linkat(CWD, &temporary, CWD, &path, AtFlags::empty()) {
+                Ok(()) => Ok(true),
+                Err(rustix::io::Errno::EXIST) => Ok(false),
+                Err(errno) => Err(io("link", &path)(errno)),
+            }
+        });
+        let removed = rustix::fs::unlink(&temporary).map_err(io("remove", &temporary));
+        made.and_then(|first| removed.map(|()| first))
+    }
+
+    fn fill(file: File, path: &Path, boot: (u64, u64), settings: &Settings) -> Result<(), OpenError> {
+        // The mode given to open is cut by the umask; this one is not.
+        rustix::fs::fchmod(&file, Mode::RUSR | Mode::WUSR).map_err(io("set the mode of", path))?;
+        let bytes = file_bytes(VERSIONS_INITIAL);
+        reserve(&file, 0, bytes).map_err(|errno| match errno {
+            rustix::io::Errno::NOSPC | rustix::io::Errno::DQUOT | rustix::io::Errno::FBIG => {
+                OpenError::NoSpace { dir: path.parent().unwrap_or(path).to_owned(), bytes }
+            }
+            other => io("reserve room for", path)(other),
+        })?;
+        let region = Region::map(file, path)?;
+        let header = region.fixed_header_only();
+        let put = |w: &crate::sync::Shared<u64>, value| w.store(value, Ordering::Relaxed);
+        put(&header.magic, MAGIC);
+        put(&header.layout_version, LAYOUT_VERSION);
+        put(&header.fingerprint, FINGERPRINT);
+        put(&header.byte_order, BYTE_ORDER);
+        put(&header.capacity, NODES as u64);
+        put(&header.boot_hi, boot.0);
+        put(&header.boot_lo, boot.1);
+        put(&header.namespaces, process::namespaces());
+        put(&header.created_ms, settings.created_ms);
+        put(&header.lease_ms, settings.lease_ms);
+        put(&header.options, u64::from(settings.require_fence));
+        put(&header.versions, VERSIONS_INITIAL as u64);
+        // All other words begin as zero: no nodes, open slots at generation 0, free blocks, version 1 empty in buffer 0.
+        region.backed.store(VERSIONS_INITIAL, Ordering::Relaxed);
+        if let Ok(first) = region.version(0) {
+            put(&first.stamp, 1);
+            put(&first.next_born, 1);
+        }
+        header.root.store(RootWord::settled(1, 0), Ordering::Relaxed);
+        header.ready.store(1, Ordering::Release); // pairs with the Acquire in check_header
+        Ok(())
+    }
+
+    /// Removes what dead creators left and the tables of earlier boots; says whether there was one of those.
+    pub(crate) fn clean_up(at: &Location) -> bool {
+        let Some(boot) = process::boot_id() else { return false };
+        let current = file_name(boot);
+        let mut had_stale = false;
+        for entry in std::fs::read_dir(at.dir()).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let Some(name) = name.to_str() else { continue };
+            let stale = is_table_name(name) && name != current;
+            if stale || is_left_over(name) {
+                had_stale |= std::fs::remove_file(entry.path()).is_ok() && stale;
+            }
+        }
+        had_stale
+    }
+
+    /// Whether there is a table of an earlier boot.
+    pub(crate) fn has_stale(at: &Location) -> bool {
+        std::fs::read_dir(at.dir())
+            .into_iter()
+            .flatten()
+            .flatten()
+            .any(|entry| entry.file_name().to_str().is_some_and(is_table_name))
+    }
+
+    /// The header alone: the file is at least that long.
+    fn fixed_header_only(&self) -> &crate::layout::Header {
+        // SAFETY: the mapping is page-aligned and the file was checked to be at least a header long; the header is made
+        // of 64-bit atomics and padding words, for which any bytes are values; no `&mut` to the mapping is ever made.
+        unsafe { &*self.map.as_ptr().cast::<crate::layout::Header>() }
+    }
+
+    /// The fixed part of the table.
+    pub(crate) fn fixed(&self) -> &Fixed {
+        // SAFETY: page-aligned; `check_and_map` and `fill` saw that the file has at least `file_bytes(VERSIONS_INITIAL)`
+        // bytes with their blocks allocated, and this program never shrinks it; all fields are 64-bit atomics or padding
+        // words that nobody reads, so any bytes are values; no `&mut` is ever made. The borrow ends with the mapping.
+        unsafe { &*self.map.as_ptr().cast::<Fixed>() }
+    }
+
+    /// Version buffer `i`.
+    ///
+    /// # Errors
+    /// [`Damaged`] when the file has no such buffer.
+    #[inline]
+    pub(crate) fn version(&self, i: u8) -> Result<&Version, Damaged> {
+        let i = usize::from(i);
+        if i >= self.backed.load(Ordering::Relaxed) {
+            self.look_at_length(i)?;
+        }
+        // SAFETY: `i < backed`, so the file was seen to hold this buffer whole, and it never shrinks; `i < VERSIONS_MAX`,
+        // so it lies within the mapping; alignment and contents as in `fixed`.
+        unsafe { Ok(&*self.map.as_ptr().add(size_of::<Fixed>()).cast::<Version>().add(i)) }
+    }
+
+    /// The file may have grown since it was opened.
+    #[cold]
+    fn look_at_length(&self, i: usize) -> Result<(), Damaged> {
+        let short = Damaged { what: "a version buffer lies past the end of the file" };
+        let len = self.file.metadata().map_err(|_| short.clone())?.len();
+        if i >= VERSIONS_MAX || len < file_bytes(i + 1) {
+            return Err(short);
+        }
+        self.backed.store(i + 1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Gives the file room for version buffer `i`. False: there is none on the file system.
+    pub(crate) fn reserve_version(&self, i: usize) -> bool {
+        i < VERSIONS_MAX && reserve(&self.file, file_bytes(i), size_of::<Version>() as u64).is_ok()
+    }
+
+    /// Whether this is a forked child of the process that opened the table.
+    #[inline]
+    pub(crate) fn is_forked(&self) -> bool {
+        // SAFETY: the page belongs to this mapping and is never written after `map`; the kernel replaces it in a child.
+        unsafe { self.fork_mark.as_ptr().read_volatile() != 1 }
+    }
+}
+
+/// Allocates blocks, so that no store into the mapping ever meets a full file system.
+fn reserve(file: impl AsFd, offset: u64, len: u64) -> Result<(), rustix::io::Errno> {
+    loop {
+        match rustix::fs::fallocate(&file, FallocateFlags::empty(), offset, len) {
+            Err(rustix::io::Errno::INTR) => {}
+            done => return done,
+        }
+    }
+}
+
+/// How the name of a table in the making begins; pid and start time of its maker follow.
+const TEMPORARY: &str = ".new-table-";
+
+fn is_table_name(name: &str) -> bool {
+    name.strip_prefix("table-").is_some_and(|id| uuid::Uuid::parse_str(id).is_ok())
+}
+
+/// Whether it is a table in the making whose maker is gone.
+fn is_left_over(name: &str) -> bool {
+    let Some(maker) = name.strip_prefix(TEMPORARY) else { return false };
+    let mut parts = maker.split('-');
+    let (Some(pid), Some(start)) = (parts.next(), parts.next()) else { return false };
+    match (pid.parse(), start.parse()) {
+        (Ok(pid), Ok(start)) => process::is_gone(crate::word::OwnerWord::new(pid, start)),
+        _ => false,
+    }
+}
