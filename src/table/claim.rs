@@ -1,0 +1,200 @@
+//! Claiming: a node goes from open to claimed, and a holder from idle to holding, in one swap that both can be read from.
+//!
+//! A holder's word names the node it may hold and at which generation; whether it does is read off the node's word:
+//!
+//! | the holder names `(n, g)`, and node `n` is | then the holder |
+//! |---|---|
+//! | claimed by it at `g` | holds `n` |
+//! | open at `g - 1` | is about to: a claim is under way, or its process died on the way |
+//! | anything else | is idle |
+//!
+//! So a claim first reserves in the holder's word, then swaps the node's word, and **that swap is the claim**. Ending a
+//! claim in any way moves the node's word alone, and the holder is idle by that. A reservation that somebody left is
+//! finished by whoever meets it, with the swap its maker would have made. The holder's word never holds the same pair
+//! twice: `(n, g)` is only reserved while `n` stands at `g - 1`, and a generation never comes back.
+
+use crate::error::Damaged;
+use crate::sync::Ordering;
+use crate::table::lease::Lease;
+use crate::table::version::InForce;
+use crate::table::{Core, Stop, TRIES};
+use crate::word::{GENERATION_CLAIMABLE_MAX, HolderWord, NodeWord, TextRef};
+
+/// A holder as a version knows it: its slot is its own as long as the version in force has this name there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Who {
+    pub(crate) slot: u16,
+    pub(crate) name: TextRef,
+}
+
+/// What a holder's word says when it is read through the node's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Holding {
+    Idle,
+    UnderWay { node: u16, word: NodeWord },
+    Holds { node: u16, generation: u64 },
+}
+
+/// How an attempt to claim went.
+#[must_use]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Attempt {
+    /// The node is the holder's, at this generation.
+    Won { generation: u64 },
+    /// The holder has another claim, or this one already.
+    Busy { node: u16, generation: u64 },
+    /// The node is claimed or has ended.
+    NotOpen(NodeWord),
+    /// The node is not at the wanted generation.
+    OtherGeneration(NodeWord),
+    /// A dependency is not done.
+    NotReady,
+    /// The version in force no longer has the holder's name: register it again.
+    NameGone,
+    /// The graph has changed: look again.
+    Moved,
+}
+
+impl Core<'_> {
+    /// Reads a holder's word through the node's.
+    #[inline]
+    pub(crate) fn judge(&self, holder: u16, word: HolderWord) -> Result<Holding, Damaged> {
+        let (node, generation) = (word.node(), word.generation());
+        if generation == 0 {
+            return Ok(Holding::Idle);
+        }
+        let seen = self.node(node)?.word.load(Ordering::Acquire);
+        Ok(if seen.generation() == generation && seen.holder() == Some(holder) {
+            Holding::Holds { node, generation }
+        } else if seen.is_open() && seen.generation() + 1 == generation {
+            Holding::UnderWay { node, word: seen }
+        } else {
+            Holding::Idle
+        })
+    }
+
+    /// What the holder holds at this moment.
+    pub(crate) fn holding(&self, holder: u16) -> Result<Holding, Damaged> {
+        self.judge(holder, self.holder(holder)?.word.load(Ordering::Acquire))
+    }
+
+    /// Claims `slot` for `who`, if it is open, ready and at the generation `wanted`.
+    ///
+    /// `seen` must be of a settled root. The words are read before the root is looked at again, so that everything that
+    /// a later change does to them makes one of the two swaps fail.
+    pub(crate) fn try_claim(
+        &self,
+        who: Who,
+        slot: u16,
+        wanted: Option<u64>,
+        lease: Lease,
+        seen: &InForce<'_>,
+    ) -> Result<Attempt, Stop> {
+        let holder = &self.holder(who.slot)?.word;
+        let node = &self.node(slot)?.word;
+        for _ in 0..TRIES {
+            // Acquire: pairs with the swaps below and in `change`; what they were made from is visible.
+            let reserved = holder.load(Ordering::Acquire);
+            match self.judge(who.slot, reserved)? {
+                Holding::Holds { node, generation } => return Ok(Attempt::Busy { node, generation }),
+                Holding::UnderWay { node, word } => match self.help_claim(who, node, word, lease, seen)? {
+                    Helped::Finished => continue,
+                    Helped::Moved => return Ok(Attempt::Moved),
+                    // Its swap can only fail, since the guard has moved: the reservation may be overwritten.
+                    Helped::NotReady => {}
+                },
+                Holding::Idle => {}
+            }
+            let old = node.load(Ordering::Acquire);
+            if self.fixed.header.root.load(Ordering::Acquire) != seen.root {
+                return Ok(Attempt::Moved);
+            }
+            if let Some(refused) = self.refused(who, slot, old, wanted, seen)? {
+                return Ok(if seen.is_whole() { refused } else { Attempt::Moved });
+            }
+            if !seen.is_whole() {
+                return Ok(Attempt::Moved);
+            }
+            let generation = old.generation() + 1;
+            let reserving = reserved.reserving(slot, generation);
+            if holder.compare_exchange(reserved, reserving, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+                continue;
+            }
+            self.expect_deadline(lease.deadline_ms())?;
+            match swap_to_claimed(node, old, who.slot) {
+                Ok(()) => {}
+                // Somebody met the reservation and finished it.
+                Err(now) if now.generation() == generation && now.holder() == Some(who.slot) => {}
+                Err(_) => continue,
+            }
+            self.start_lease(slot, generation, lease)?;
+            return Ok(Attempt::Won { generation });
+        }
+        Err(Stop::Contended)
+    }
+
+    /// Why a node in this state cannot be claimed, if it cannot.
+    fn refused(
+        &self,
+        who: Who,
+        slot: u16,
+        word: NodeWord,
+        wanted: Option<u64>,
+        seen: &InForce<'_>,
+    ) -> Result<Option<Attempt>, Stop> {
+        if seen.holder_name(who.slot) != who.name {
+            return Ok(Some(Attempt::NameGone));
+        }
+        if wanted.is_some_and(|wanted| wanted != word.generation()) {
+            return Ok(Some(Attempt::OtherGeneration(word)));
+        }
+        if !word.is_open() {
+            return Ok(Some(Attempt::NotOpen(word)));
+        }
+        if word.generation() > GENERATION_CLAIMABLE_MAX {
+            return Err(Stop::Exhausted { slot, what: "generations" });
+        }
+        Ok(if self.all_done(seen, slot)? { None } else { Some(Attempt::NotReady) })
+    }
+
+    /// Finishes a claim that somebody reserved and did not make yet, if the node is still ready.
+    fn help_claim(
+        &self,
+        who: Who,
+        node: u16,
+        word: NodeWord,
+        lease: Lease,
+        seen: &InForce<'_>,
+    ) -> Result<Helped, Stop> {
+        if self.fixed.header.root.load(Ordering::Acquire) != seen.root {
+            return Ok(Helped::Moved);
+        }
+        let ready = !seen.text(node).is_none() && self.all_done(seen, node)? && seen.holder_name(who.slot) == who.name;
+        if !seen.is_whole() {
+            return Ok(Helped::Moved);
+        }
+        if !ready {
+            return Ok(Helped::NotReady);
+        }
+        if swap_to_claimed(&self.node(node)?.word, word, who.slot).is_ok() {
+            self.start_lease(node, word.generation() + 1, lease)?;
+        }
+        Ok(Helped::Finished)
+    }
+}
+
+/// What became of a reservation that somebody else left.
+enum Helped {
+    /// Claimed, or moved on by somebody: judge again.
+    Finished,
+    /// The graph has changed.
+    Moved,
+    NotReady,
+}
+
+/// **The claim.** AcqRel: the Release pairs with every Acquire of a node's word, so that whoever sees the claim sees
+/// the reservation that it was made under; the Acquire makes what the last holder left visible to the new one.
+#[inline]
+fn swap_to_claimed(node: &crate::sync::Shared<NodeWord>, old: NodeWord, holder: u16) -> Result<(), NodeWord> {
+    node.compare_exchange(old, old.claimed_by(holder), Ordering::AcqRel, Ordering::Acquire).map(drop)
+}

@@ -1,0 +1,158 @@
+//! The ways out of a claim or an open node that its own word alone decides: complete, release, archive, unarchive.
+//!
+//! | verb | from | to | generation |
+//! |---|---|---|---|
+//! | complete | open, claimed | done, failed, cancelled | stays |
+//! | release | claimed | open | moves |
+//! | archive, unarchive | done, failed, cancelled | the same, hidden or shown | moves |
+
+use crate::clock;
+use crate::node::Outcome;
+use crate::sync::Ordering;
+use crate::table::version::InForce;
+use crate::table::{Core, Stop, TRIES};
+use crate::word::{EndWord, NodeWord, Phase};
+
+/// Who wants to end or hand back a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum By {
+    /// It did not say.
+    Anyone,
+    /// The holder in this slot.
+    Holder(u16),
+    /// A name that no holder has.
+    Stranger,
+    /// Whoever it is, it takes the node from its holder.
+    Force,
+}
+
+/// How an attempt to end a node went.
+#[must_use]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// It has ended. `out_of_order`: before its dependencies, so the chains above it have become shorter.
+    Ended { out_of_order: bool },
+    /// It had ended this way already.
+    Already,
+    /// It had ended another way.
+    OtherWay(NodeWord),
+    /// It is not at the wanted generation.
+    OtherGeneration(NodeWord),
+    /// The caller does not hold it.
+    NotHolder(NodeWord),
+    /// A dependency is not done.
+    NotReady,
+    /// The graph has changed: look again.
+    Moved,
+}
+
+/// How an attempt to hand back, archive or unarchive a node went.
+#[must_use]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Back {
+    /// From this word to that one.
+    Went { from: NodeWord, to: NodeWord },
+    /// It is not at the wanted generation.
+    OtherGeneration(NodeWord),
+    /// Not held, or not by the caller; or, to be archived, not ended.
+    Refused(NodeWord),
+    /// The graph has changed: look again.
+    Moved,
+}
+
+impl Core<'_> {
+    /// Ends `slot`. `text` is the head of the record that takes the place of the node's record with the same swap.
+    pub(crate) fn try_end(
+        &self,
+        slot: u16,
+        outcome: Outcome,
+        by: By,
+        wanted: Option<u64>,
+        text: Option<u16>,
+        seen: &InForce<'_>,
+    ) -> Result<End, Stop> {
+        let node = self.node(slot)?;
+        for _ in 0..TRIES {
+            let old = node.word.load(Ordering::Acquire);
+            if self.fixed.header.root.load(Ordering::Acquire) != seen.root {
+                return Ok(End::Moved);
+            }
+            if wanted.is_some_and(|wanted| wanted != old.generation()) {
+                return Ok(End::OtherGeneration(old));
+            }
+            match (old.state().phase, by) {
+                (Phase::Ended { outcome: already, .. }, _) if already == outcome => return Ok(End::Already),
+                (Phase::Ended { .. }, _) => return Ok(End::OtherWay(old)),
+                (Phase::Claimed { holder }, By::Holder(me)) if holder == me => {}
+                // The right generation of a held node is known to its holder alone.
+                (Phase::Claimed { .. }, By::Anyone) if wanted.is_some() => {}
+                (Phase::Open, By::Anyone) => {}
+                (_, By::Force) => {}
+                _ => return Ok(End::NotHolder(old)),
+            }
+            let in_order = self.all_done(seen, slot)?;
+            if !seen.is_whole() {
+                return Ok(End::Moved);
+            }
+            if outcome == Outcome::Done && !in_order {
+                return Ok(End::NotReady);
+            }
+            // Before the swap, so that an ended node always has a time; nobody looks at it until the swap.
+            node.end.store(EndWord::new(old.generation(), clock::lease_now_coarse_ms()), Ordering::Relaxed);
+            // SeqCst: one order of all ends, see `hints`. Its Release pairs with every Acquire of a node's word: whoever
+            // sees the end sees the text and the time, and what the worker did.
+            let swap = node.word.compare_exchange(old, old.ended(outcome, text), Ordering::SeqCst, Ordering::Relaxed);
+            if swap.is_ok() {
+                self.announce(slot)?;
+                return Ok(End::Ended { out_of_order: !in_order });
+            }
+        }
+        Err(Stop::Contended)
+    }
+
+    /// Hands back the claim of `slot`: open again, the generation moved.
+    pub(crate) fn release(&self, slot: u16, by: By, wanted: Option<u64>, seen: &InForce<'_>) -> Result<Back, Stop> {
+        let node = self.node(slot)?;
+        for _ in 0..TRIES {
+            let old = node.word.load(Ordering::Acquire);
+            if self.fixed.header.root.load(Ordering::Acquire) != seen.root {
+                return Ok(Back::Moved);
+            }
+            if wanted.is_some_and(|wanted| wanted != old.generation()) {
+                return Ok(Back::OtherGeneration(old));
+            }
+            match (old.holder(), by) {
+                (Some(holder), By::Holder(me)) if holder == me => {}
+                (Some(_), By::Force) => {}
+                _ => return Ok(Back::Refused(old)),
+            }
+            let Some(new) = old.opened() else { return Err(Stop::Exhausted { slot, what: "generations" }) };
+            // AcqRel: the next holder sees what this one left.
+            if node.word.compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+                self.hint(slot)?;
+                return Ok(Back::Went { from: old, to: new });
+            }
+        }
+        Err(Stop::Contended)
+    }
+
+    /// Hides or shows an ended node. Already so: from and to are the same word.
+    pub(crate) fn archive(&self, slot: u16, hide: bool, seen: &InForce<'_>) -> Result<Back, Stop> {
+        let node = self.node(slot)?;
+        for _ in 0..TRIES {
+            let old = node.word.load(Ordering::Acquire);
+            if self.fixed.header.root.load(Ordering::Acquire) != seen.root {
+                return Ok(Back::Moved);
+            }
+            let Phase::Ended { archived, .. } = old.state().phase else { return Ok(Back::Refused(old)) };
+            if archived == hide {
+                return Ok(Back::Went { from: old, to: old });
+            }
+            let Some(new) = old.archived(hide) else { return Err(Stop::Exhausted { slot, what: "generations" }) };
+            if node.word.compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+                return Ok(Back::Went { from: old, to: new });
+            }
+        }
+        Err(Stop::Contended)
+    }
+}

@@ -1,0 +1,227 @@
+//! Leases: the time that a claim has left, kept beside the node's word under the claim's generation.
+//!
+//! | the lease's word, for a node claimed at `g` | means | goes to |
+//! |---|---|---|
+//! | tagged with another generation | the claimer has not started it yet, or died before it could | running (anyone) |
+//! | running until `t` | nobody takes the node before `t` | running until later (renewal), closed (after `t`) |
+//! | closed | a reclaim is under way; whoever sees it finishes it | - |
+//!
+//! A reclaim closes the lease first and opens the node second. A renewal swaps the lease from the running value it saw,
+//! so of a renewal and a closing one fails: a renewal that returned success is never followed by a reclaim before the
+//! renewed lease has run out. Completing and releasing move the node's word alone; if they are faster than the second
+//! half of a reclaim, they won.
+
+use crate::error::Damaged;
+use crate::sync::Ordering;
+use crate::table::{Core, Stop, TRIES};
+use crate::word::{LeaseWord, LengthWord, NodeWord};
+
+/// A lease to give, and the moment it counts from; both in milliseconds, the moment on the lease clock.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lease {
+    pub(crate) lease_ms: u64,
+    pub(crate) now_ms: u64,
+}
+
+impl Lease {
+    #[inline]
+    pub(crate) fn deadline_ms(self) -> u64 {
+        self.now_ms.saturating_add(self.lease_ms)
+    }
+}
+
+/// The longest time, in milliseconds, until somebody looks through all leases again.
+///
+/// The time of the next look is kept no later than the earliest deadline. A claim may read it just before it is put off
+/// and be stopped before it claims; its deadline is then noticed at the next look, at most this much late.
+pub(crate) const SCAN_MS_MAX: u64 = 1_000;
+
+/// A claim that was found quiet for too long and is open again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Taken {
+    pub(crate) slot: u16,
+    pub(crate) holder: u16,
+    pub(crate) generation: u64,
+    pub(crate) quiet_ms: u64,
+}
+
+impl Core<'_> {
+    /// Starts the lease of the claim of `slot` at `generation`, unless it was started or the claim has ended.
+    #[inline]
+    pub(crate) fn start_lease(&self, slot: u16, generation: u64, lease: Lease) -> Result<(), Damaged> {
+        let node = self.node(slot)?;
+        if lease.lease_ms != self.default_lease_ms() {
+            self.note_length(slot, generation, lease.lease_ms)?;
+        }
+        let seen = node.lease.load(Ordering::Acquire);
+        if !seen.is_of(generation) {
+            let running = LeaseWord::running(generation, lease.deadline_ms());
+            // Release: pairs with the Acquire of whoever judges the lease, which sees its length. Lost: somebody started
+            // it on the claimer's behalf, or the claim is over and another has begun.
+            let _ = node.lease.compare_exchange(seen, running, Ordering::AcqRel, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Keeps the length of a lease that is not the table's; never over a later generation's.
+    fn note_length(&self, slot: u16, generation: u64, lease_ms: u64) -> Result<(), Damaged> {
+        let length = &self.node(slot)?.length;
+        let new = LengthWord::new(generation, lease_ms);
+        let mut old = length.load(Ordering::Acquire);
+        // Each turn means that a later claim, or another renewal of this one, wrote it.
+        for _ in 0..TRIES {
+            if old.generation() > generation {
+                break;
+            }
+            match length.compare_exchange(old, new, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => break,
+                Err(now) => old = now,
+            }
+        }
+        Ok(())
+    }
+
+    /// The length of the lease of the claim at `generation`.
+    pub(crate) fn length_ms(&self, slot: u16, generation: u64) -> Result<u64, Damaged> {
+        let length = self.node(slot)?.length.load(Ordering::Acquire);
+        Ok(length.lease_ms(generation).unwrap_or_else(|| self.default_lease_ms()))
+    }
+
+    /// The holder is alive: its lease runs from now. False: the claim is over.
+    pub(crate) fn renew_lease(&self, slot: u16, claimed: NodeWord, lease: Lease) -> Result<bool, Stop> {
+        let node = self.node(slot)?;
+        let generation = claimed.generation();
+        let is_held = |word: NodeWord| word.generation() == generation && word.holder() == claimed.holder();
+        for _ in 0..TRIES {
+            let old = node.lease.load(Ordering::Acquire);
+            if !is_held(node.word.load(Ordering::Acquire)) || (old.is_of(generation) && old.is_closed()) {
+                return Ok(false);
+            }
+            if lease.lease_ms != self.length_ms(slot, generation)? {
+                self.note_length(slot, generation, lease.lease_ms)?;
+            }
+            self.expect_deadline(lease.deadline_ms())?;
+            let new = LeaseWord::running(generation, lease.deadline_ms());
+            // From the value seen, which was not closed: of this and `close` one fails. AcqRel: as in `start_lease`.
+            if node.lease.compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+                return Ok(is_held(node.word.load(Ordering::Acquire)));
+            }
+        }
+        Err(Stop::Contended)
+    }
+
+    /// Somebody must look through the leases no later than this.
+    #[inline]
+    pub(crate) fn expect_deadline(&self, deadline_ms: u64) -> Result<(), Stop> {
+        let next = &self.fixed.header.next_scan_ms;
+        let mut old = next.load(Ordering::Relaxed);
+        for _ in 0..TRIES {
+            if deadline_ms >= old {
+                return Ok(());
+            }
+            match next.compare_exchange(old, deadline_ms, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return Ok(()),
+                Err(now) => old = now,
+            }
+        }
+        Err(Stop::Contended)
+    }
+
+    /// Whether it is time to look through the leases.
+    #[inline]
+    pub(crate) fn is_scan_due(&self, now_ms: u64) -> bool {
+        now_ms >= self.fixed.header.next_scan_ms.load(Ordering::Acquire)
+    }
+
+    /// Opens every claim whose lease has run out, or that has been quiet for `quiet_ms`; the longest quiet first.
+    pub(crate) fn reclaim_all(&self, now_ms: u64, quiet_ms: Option<u64>) -> Result<Vec<Taken>, Stop> {
+        let next = &self.fixed.header.next_scan_ms;
+        let before = next.load(Ordering::Acquire);
+        let high = self.in_force()?.high();
+        let mut earliest = now_ms.saturating_add(SCAN_MS_MAX);
+        let mut taken = Vec::new();
+        for slot in 0..high {
+            if let Some(one) = self.reclaim(slot, now_ms, quiet_ms)? {
+                taken.push(one);
+            } else if self.node(slot)?.word.load(Ordering::Acquire).holder().is_some() {
+                let lease = self.node(slot)?.lease.load(Ordering::Acquire);
+                earliest = earliest.min(lease.deadline_ms().max(now_ms));
+            }
+        }
+        // Put off only from the value seen: a claim with an earlier deadline than that has moved it meanwhile.
+        let _ = next.compare_exchange(before, earliest, Ordering::AcqRel, Ordering::Relaxed);
+        taken.sort_by_key(|one| std::cmp::Reverse(one.quiet_ms));
+        Ok(taken)
+    }
+
+    /// Opens the claim of `slot` if its lease has run out, or if it has been quiet for `quiet_ms`.
+    ///
+    /// A claim whose lease was never started gets one now, so that a claimer that died on the way costs one lease.
+    pub(crate) fn reclaim(&self, slot: u16, now_ms: u64, quiet_ms: Option<u64>) -> Result<Option<Taken>, Stop> {
+        let node = self.node(slot)?;
+        for _ in 0..TRIES {
+            let word = node.word.load(Ordering::Acquire);
+            let Some(holder) = word.holder() else { return Ok(None) };
+            let generation = word.generation();
+            let lease = node.lease.load(Ordering::Acquire);
+            if !lease.is_of(generation) {
+                let lease_ms = self.default_lease_ms();
+                self.start_lease(slot, generation, Lease { lease_ms, now_ms })?;
+                if quiet_ms != Some(0) {
+                    return Ok(None);
+                }
+                continue;
+            }
+            let quiet = self.quiet_ms(slot, now_ms)?;
+            let is_over = now_ms >= lease.deadline_ms() || quiet_ms.is_some_and(|limit| quiet >= limit);
+            if !is_over {
+                return Ok(None);
+            }
+            if !lease.is_closed() && !self.close(slot, lease, generation)? {
+                continue;
+            }
+            if self.open_closed(slot, generation)? {
+                return Ok(Some(Taken { slot, holder, generation: generation + 1, quiet_ms: quiet }));
+            }
+            return Ok(None);
+        }
+        Err(Stop::Contended)
+    }
+
+    /// Milliseconds since the holder of `slot` was last heard of.
+    pub(crate) fn quiet_ms(&self, slot: u16, now_ms: u64) -> Result<u64, Stop> {
+        let node = self.node(slot)?;
+        let generation = node.word.load(Ordering::Acquire).generation();
+        let lease = node.lease.load(Ordering::Acquire);
+        if !lease.is_of(generation) || lease.is_closed() {
+            return Ok(0);
+        }
+        Ok(now_ms.saturating_sub(lease.deadline_ms().saturating_sub(self.length_ms(slot, generation)?)))
+    }
+
+    /// First half of a reclaim: from now on no renewal of this lease succeeds. False: it was renewed or closed meanwhile.
+    fn close(&self, slot: u16, seen: LeaseWord, generation: u64) -> Result<bool, Damaged> {
+        let lease = &self.node(slot)?.lease;
+        // AcqRel: the Release pairs with the Acquire in `open_closed` of whoever finishes the reclaim.
+        Ok(lease.compare_exchange(seen, LeaseWord::closed(generation), Ordering::AcqRel, Ordering::Relaxed).is_ok())
+    }
+
+    /// Second half of a reclaim: the node is open again. False: somebody else finished it, or the holder was faster.
+    fn open_closed(&self, slot: u16, generation: u64) -> Result<bool, Stop> {
+        let node = self.node(slot)?;
+        for _ in 0..TRIES {
+            let old = node.word.load(Ordering::Acquire);
+            // Does a pending change first, as every transition of a node's word: see `table`.
+            self.settled_root()?;
+            if old.holder().is_none() || old.generation() != generation {
+                return Ok(false);
+            }
+            let Some(new) = old.opened() else { return Err(Stop::Exhausted { slot, what: "generations" }) };
+            if node.word.compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+                self.hint(slot)?;
+                return Ok(true);
+            }
+        }
+        Err(Stop::Contended)
+    }
+}

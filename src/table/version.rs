@@ -1,0 +1,288 @@
+//! Versions of the graph in the mapping: read one whole into a [`Graph`], write one out, look single things up.
+//!
+//! A version in force does not change, but its buffer may be taken for a later one while somebody still reads it. So
+//! a reader takes the stamp first, checks that the root still names this buffer, reads, and looks at the stamp again:
+//! the stamp of a buffer goes to zero before its first word is rewritten and never comes back to an old value.
+
+use crate::derive::Plan;
+use crate::error::Damaged;
+use crate::graph::{Edge, Graph, Holder, Node, index_home};
+use crate::id::NodeId;
+use crate::layout::{EDGES, HOLDERS, INDEX, NODES, STEPS, Version, get16, get32, pack16, pack32, unpack16};
+use crate::sync::{Bits, Ordering, Shared, fence};
+use crate::table::{Core, Stop, TRIES};
+use crate::word::{ChangeWord, RootWord, Step, TextRef};
+
+/// The version in force at one moment, and what is needed to see whether it was overwritten since.
+#[derive(Clone, Copy)]
+pub(crate) struct InForce<'m> {
+    pub(crate) root: RootWord,
+    pub(crate) version: &'m Version,
+    stamp: u64,
+}
+
+impl<'m> InForce<'m> {
+    /// Whether everything read from the version so far was its own.
+    ///
+    /// The fence keeps the reads before it before the second look at the stamp; it pairs with the one in `write_out`,
+    /// which keeps the zeroing of the stamp before the first new word.
+    #[inline]
+    pub(crate) fn is_whole(&self) -> bool {
+        fence(Ordering::Acquire);
+        self.version.stamp.load(Ordering::Relaxed) == self.stamp
+    }
+
+    /// The slot of the node with this id.
+    pub(crate) fn slot_of(&self, id: NodeId) -> Option<u16> {
+        let home = index_home(id);
+        let (hi, lo) = ((id.0 >> 64) as u64, id.0 as u64);
+        for probe in 0..INDEX {
+            let slot = get16(&self.version.index, (home + probe) % INDEX)?.checked_sub(1)?;
+            let at = usize::from(slot);
+            let found = self.version.id_lo.get(at)?.load(Ordering::Relaxed) == lo
+                && self.version.id_hi.get(at)?.load(Ordering::Relaxed) == hi
+                && !self.version.text.get(at)?.load(Ordering::Relaxed).is_none();
+            if found {
+                return Some(slot);
+            }
+        }
+        None
+    }
+
+    /// Where `slot`'s dependencies stand in `deps`.
+    #[inline]
+    pub(crate) fn deps(&self, slot: u16) -> std::ops::Range<usize> {
+        range(&self.version.dep_start, slot)
+    }
+
+    /// Where `slot`'s children stand in `children`.
+    #[inline]
+    pub(crate) fn children(&self, slot: u16) -> std::ops::Range<usize> {
+        range(&self.version.child_start, slot)
+    }
+
+    /// Slots in use are all below this.
+    pub(crate) fn high(&self) -> u16 {
+        self.version.high.load(Ordering::Relaxed).min(NODES as u64) as u16
+    }
+
+    /// The node's record; none for a free slot.
+    #[inline]
+    pub(crate) fn text(&self, slot: u16) -> TextRef {
+        self.version.text.get(usize::from(slot)).map_or(TextRef::NONE, |t| t.load(Ordering::Relaxed))
+    }
+
+    /// The name that holder slot `holder` belongs to.
+    #[inline]
+    pub(crate) fn holder_name(&self, holder: u16) -> TextRef {
+        self.version.holders.get(usize::from(holder)).map_or(TextRef::NONE, |t| t.load(Ordering::Relaxed))
+    }
+}
+
+#[inline]
+fn range(starts: &[Shared<u64>], slot: u16) -> std::ops::Range<usize> {
+    let at = usize::from(slot);
+    match (get32(starts, at), get32(starts, at + 1)) {
+        (Some(from), Some(to)) if from <= to && to as usize <= EDGES => from as usize..to as usize,
+        _ => 0..0,
+    }
+}
+
+impl<'m> Core<'m> {
+    /// The version in force, for whoever only looks: a change under way is not waited for and not helped.
+    #[inline]
+    pub(crate) fn in_force(&self) -> Result<InForce<'m>, Stop> {
+        for _ in 0..TRIES {
+            // Acquire: pairs with the Release swaps of the root in `change`; the version's words are visible.
+            let root = self.fixed.header.root.load(Ordering::Acquire);
+            let version = self.version(root.current())?;
+            let stamp = version.stamp.load(Ordering::Acquire);
+            // If the root still names the buffer, the stamp read in between is that of the version in force.
+            if stamp != 0 && self.fixed.header.root.load(Ordering::Acquire) == root {
+                return Ok(InForce { root, version, stamp });
+            }
+            if stamp == 0 && self.fixed.header.root.load(Ordering::Acquire) == root {
+                return Err(Damaged { what: "the version in force has no number" }.into());
+            }
+        }
+        Err(Stop::Contended)
+    }
+
+    /// The version in force once no change is under way, for whoever writes.
+    #[inline]
+    pub(crate) fn settled(&self) -> Result<InForce<'m>, Stop> {
+        for _ in 0..TRIES {
+            self.settled_root()?;
+            let seen = self.in_force()?;
+            if !seen.root.is_pending() {
+                return Ok(seen);
+            }
+        }
+        Err(Stop::Contended)
+    }
+
+    /// The version in force as a private copy, with the root it was read under.
+    pub(crate) fn load(&self) -> Result<(RootWord, Graph), Stop> {
+        for _ in 0..TRIES {
+            let seen = self.in_force()?;
+            let read = read_in(seen.version);
+            if seen.is_whole() {
+                return Ok((seen.root, read?));
+            }
+        }
+        Err(Stop::Contended)
+    }
+}
+
+/// Copies a version. Every number is checked, so that the graph is sound whatever the bytes were; when the buffer was
+/// overwritten meanwhile the caller throws the result away, error or not.
+fn read_in(v: &Version) -> Result<Graph, Damaged> {
+    let wrong = |what| Damaged { what };
+    let high = usize::try_from(v.high.load(Ordering::Relaxed)).unwrap_or(usize::MAX);
+    let edge_count = usize::try_from(v.edges.load(Ordering::Relaxed)).unwrap_or(usize::MAX);
+    let holder_high = usize::try_from(v.holder_high.load(Ordering::Relaxed)).unwrap_or(usize::MAX);
+    if high > NODES || edge_count > EDGES || holder_high > HOLDERS {
+        return Err(wrong("a version counts more nodes, edges or holders than fit"));
+    }
+    let nodes: Vec<Option<Node>> = (0..high).map(|slot| read_node(v, slot)).collect();
+    let is_present = |slot: u16| nodes.get(usize::from(slot)).is_some_and(Option::is_some);
+    if nodes.iter().flatten().any(|n| n.parent.is_some_and(|p| !is_present(p))) {
+        return Err(wrong("a node belongs under a free slot"));
+    }
+    let edges = read_edges(v, high, edge_count)?;
+    if edges.iter().any(|e| !is_present(e.child) || !is_present(e.parent)) {
+        return Err(wrong("an edge leads to a free slot"));
+    }
+    let holders = (0..holder_high.max(1))
+        .map(|h| {
+            let name = v.holders[h].load(Ordering::Relaxed);
+            (h > 0 && !name.is_none()).then(|| Holder { name, hash: v.holder_hash[h].load(Ordering::Relaxed) })
+        })
+        .collect();
+    let index = unpack16(&v.index, INDEX);
+    Ok(Graph { nodes, edges, holders, next_born: v.next_born.load(Ordering::Relaxed), index })
+}
+
+fn read_node(v: &Version, slot: usize) -> Option<Node> {
+    let word = |words: &[Shared<u64>]| words[slot].load(Ordering::Relaxed);
+    let text = v.text[slot].load(Ordering::Relaxed);
+    if text.is_none() {
+        return None;
+    }
+    let facts = word(&v.facts);
+    let parent = (facts >> 32).checked_sub(1).and_then(|p| u16::try_from(p).ok());
+    Some(Node {
+        id: NodeId(u128::from(word(&v.id_hi)) << 64 | u128::from(word(&v.id_lo))),
+        text,
+        cost: facts as u32,
+        parent,
+        role: word(&v.role),
+        born: word(&v.born),
+        created_ms: word(&v.created_ms),
+        updated_ms: word(&v.updated_ms),
+    })
+}
+
+fn read_edges(v: &Version, high: usize, count: usize) -> Result<Vec<Edge>, Damaged> {
+    let wrong = Damaged { what: "the dependencies of a version are not in order" };
+    let deps = unpack16(&v.deps, count);
+    let mut edges = Vec::with_capacity(count);
+    let mut from = 0;
+    for child in 0..high {
+        let to = get32(&v.dep_start, child + 1).ok_or(wrong.clone())? as usize;
+        let own = deps.get(from..to).ok_or(wrong.clone())?;
+        edges.extend(own.iter().map(|&parent| Edge { child: child as u16, parent }));
+        from = to;
+    }
+    let sorted = edges.windows(2).all(|two| two[0] < two[1]);
+    if from == count && sorted { Ok(edges) } else { Err(wrong) }
+}
+
+/// Writes a graph into a buffer that this process has marked as its own.
+///
+/// `number` is the version's number; `waiting_below` and `order` follow from the graph; `steps` have to be done before
+/// it is in force. The hints are left empty: whoever publishes the version fills them afterwards, since what is written
+/// here may be out of date by then.
+pub(crate) fn write_out(v: &Version, number: u64, g: &Graph, derived: &Derived, steps: &[Step]) -> Result<(), Stop> {
+    let too_many = |what, limit: usize| Stop::NoRoom { what, limit: limit as u64 };
+    if g.edges.len() > EDGES {
+        return Err(too_many("edges", EDGES));
+    }
+    if steps.len() > STEPS {
+        return Err(too_many("steps in one change", STEPS));
+    }
+    v.stamp.store(0, Ordering::Relaxed);
+    fence(Ordering::Release); // keeps the zero before the words below; pairs with the fence in `is_whole`
+    let put = |w: &Shared<u64>, value: u64| w.store(value, Ordering::Relaxed);
+    put(&v.verdict, number << 2);
+    put(&v.high, g.nodes.len() as u64);
+    put(&v.edges, g.edges.len() as u64);
+    put(&v.holder_high, g.holders.len() as u64);
+    put(&v.next_born, g.next_born);
+    put(&v.steps, steps.len() as u64);
+    for (word, step) in v.changes.iter().zip(steps) {
+        word.store(ChangeWord::new(*step), Ordering::Relaxed);
+    }
+    for slot in 0..g.nodes.len() {
+        write_node(v, slot, g.nodes[slot].as_ref());
+    }
+    for (slot, holder) in g.holders.iter().enumerate() {
+        v.holders[slot].store(holder.map_or(TextRef::NONE, |h| h.name), Ordering::Relaxed);
+        put(&v.holder_hash[slot], holder.map_or(0, |h| h.hash));
+    }
+    let fill = |words: &[Shared<u64>], values: &mut dyn Iterator<Item = u64>| {
+        words.iter().zip(values).for_each(|(word, value)| put(word, value));
+    };
+    let mut dep_start = vec![0u32; g.nodes.len() + 1];
+    for edge in &g.edges {
+        dep_start[usize::from(edge.child) + 1] += 1;
+    }
+    for slot in 0..g.nodes.len() {
+        dep_start[slot + 1] += dep_start[slot];
+    }
+    let deps: Vec<u16> = g.edges.iter().map(|e| e.parent).collect();
+    fill(&v.dep_start, &mut pack32(&dep_start));
+    fill(&v.deps, &mut pack16(&deps));
+    fill(&v.child_start, &mut pack32(&derived.child_start));
+    fill(&v.children, &mut pack16(&derived.children));
+    fill(&v.index, &mut pack16(&g.index));
+    fill(&v.order, &mut pack16(&derived.order));
+    let mut rank = vec![0u16; g.nodes.len()];
+    for (place, &slot) in derived.order.iter().enumerate() {
+        rank[usize::from(slot)] = place as u16;
+    }
+    fill(&v.rank, &mut pack16(&rank));
+    fill(&v.waiting_below, &mut derived.plan.waiting_below.iter().copied());
+    put(&v.filled, 0);
+    v.hints.iter().for_each(|word| put(word, 0));
+    v.watch.iter().take(g.nodes.len()).for_each(|word| put(word, 0));
+    v.stamp.store(number, Ordering::Release); // pairs with the Acquire in `in_force`
+    Ok(())
+}
+
+fn write_node(v: &Version, slot: usize, node: Option<&Node>) {
+    let put = |words: &[Shared<u64>], value: u64| words[slot].store(value, Ordering::Relaxed);
+    v.text[slot].store(node.map_or(TextRef::NONE, |n| n.text), Ordering::Relaxed);
+    let Some(node) = node else { return };
+    put(&v.id_hi, (node.id.0 >> 64) as u64);
+    put(&v.id_lo, node.id.0 as u64);
+    put(&v.facts, node.parent.map_or(0, |p| u64::from(p) + 1) << 32 | u64::from(node.cost));
+    put(&v.role, node.role);
+    put(&v.born, node.born);
+    put(&v.created_ms, node.created_ms);
+    put(&v.updated_ms, node.updated_ms);
+}
+
+/// What follows from a graph and is kept beside it.
+pub(crate) struct Derived {
+    pub(crate) plan: Plan,
+    pub(crate) order: Vec<u16>,
+    pub(crate) child_start: Vec<u32>,
+    pub(crate) children: Vec<u16>,
+}
+
+/// The steps of the change that brings `v` in, as they stand now; the caller checks the root after each.
+pub(crate) fn step(v: &Version, i: usize) -> Option<Step> {
+    // Acquire: keeps the look at the root that follows behind this read.
+    ChangeWord::from_bits(v.changes.get(i)?.load(Ordering::Acquire).bits()).step()
+}
