@@ -1,0 +1,136 @@
+//! A live claim in the hands of a library user: carries its fence, so every use of it is fenced.
+
+use crate::clock;
+use crate::error::{Damaged, Refusal};
+use crate::id::NodeId;
+use crate::node::{Granted, Outcome};
+use crate::sync::Ordering;
+use crate::table::TRIES;
+use crate::table::finish::{Back, By, End};
+use crate::table::lease::Lease;
+use crate::verbs::Worker;
+use crate::word::{NodeWord, Phase, State};
+
+/// A node that this worker holds, at the generation it was given.
+///
+/// Dropping it does nothing: the node stays claimed until its lease runs out. Every method that answers with a refusal
+/// has changed nothing; after [`Refusal::GenerationMismatch`] or [`Refusal::NotHolder`] the claim is lost, and what was
+/// done under it must not be used.
+#[must_use = "a claim that is dropped keeps its node until the lease runs out"]
+pub struct Claim<'w> {
+    worker: &'w Worker,
+    slot: u16,
+    generation: u64,
+    resumed: bool,
+}
+
+impl std::fmt::Debug for Claim<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Claim").field("node", &self.id()).field("generation", &self.generation).finish_non_exhaustive()
+    }
+}
+
+impl<'w> Claim<'w> {
+    #[inline]
+    pub(crate) fn new(worker: &'w Worker, slot: u16, generation: u64, resumed: bool) -> Claim<'w> {
+        Claim { worker, slot, generation, resumed }
+    }
+
+    /// The node's id. Zero when the claim is over and the node has been pruned since.
+    pub fn id(&self) -> NodeId {
+        let core = self.worker.table().core();
+        for _ in 0..TRIES {
+            let Ok(seen) = core.in_force() else { break };
+            let at = usize::from(self.slot);
+            let word = |words: &[crate::sync::Shared<u64>]| words.get(at).map_or(0, |w| w.load(Ordering::Relaxed));
+            let id = u128::from(word(&seen.version.id_hi)) << 64 | u128::from(word(&seen.version.id_lo));
+            if seen.is_whole() {
+                return NodeId(id);
+            }
+        }
+        NodeId(0)
+    }
+
+    /// The fencing token.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// True when the holder had it already and was answered with it again.
+    pub fn resumed(&self) -> bool {
+        self.resumed
+    }
+
+    /// The claim as plain data, to renew and complete it by later or elsewhere.
+    ///
+    /// # Errors
+    /// The claim is lost.
+    pub fn granted(&self) -> Result<Granted, Refusal> {
+        self.worker.table().granted(self.slot, self.word(), self.resumed)
+    }
+
+    fn word(&self) -> NodeWord {
+        NodeWord::new(State { generation: self.generation, phase: Phase::Claimed { holder: self.worker.who().slot } })
+    }
+
+    /// The holder is alive: the lease runs from now. Answers with its length in milliseconds.
+    ///
+    /// # Errors
+    /// The claim is lost.
+    pub fn renew(&self) -> Result<u64, Refusal> {
+        let core = self.worker.table().core_mut()?;
+        let lease_ms = core.length_ms(self.slot, self.generation)?;
+        let lease = Lease { lease_ms, now_ms: clock::lease_now_ms() };
+        match core.renew_lease(self.slot, self.word(), lease).map_err(|stop| self.worker.table().refusal(stop))? {
+            true => Ok(lease_ms),
+            false => Err(self.worker.table().lost(self.slot, self.generation)),
+        }
+    }
+
+    /// Ends the node.
+    ///
+    /// # Errors
+    /// The claim is lost; or [`Refusal::NotReady`] for `Done` when a dependency was added or reopened meanwhile.
+    pub fn complete(&self, outcome: Outcome) -> Result<(), Refusal> {
+        self.end(outcome, None)
+    }
+
+    /// Ends the node and replaces its summary, at most 1,024 bytes, in the same step.
+    ///
+    /// # Errors
+    /// As [`complete`](Claim::complete), and [`Refusal::Name`] for a summary that is too long.
+    pub fn complete_with(&self, outcome: Outcome, summary: &str) -> Result<(), Refusal> {
+        self.end(outcome, Some(summary))
+    }
+
+    fn end(&self, outcome: Outcome, summary: Option<&str>) -> Result<(), Refusal> {
+        let table = self.worker.table();
+        let by = By::Holder(self.worker.who().slot);
+        match table.end(|_| Ok(Some(self.slot)), outcome, by, Some(self.generation), summary)? {
+            End::Ended { .. } | End::Already => Ok(()),
+            End::NotReady => Err(table.waiting(self.slot)?),
+            End::OtherWay(_) | End::OtherGeneration(_) | End::NotHolder(_) | End::Moved => {
+                Err(table.lost(self.slot, self.generation))
+            }
+        }
+    }
+
+    /// Hands the node back; answers with its new generation.
+    ///
+    /// # Errors
+    /// The claim is lost.
+    pub fn release(&self) -> Result<u64, Refusal> {
+        let table = self.worker.table();
+        let core = table.core_mut()?;
+        let by = By::Holder(self.worker.who().slot);
+        for _ in 0..TRIES {
+            let seen = core.settled().map_err(|stop| table.refusal(stop))?;
+            match core.release(self.slot, by, Some(self.generation), &seen).map_err(|stop| table.refusal(stop))? {
+                Back::Went { to, .. } => return Ok(to.generation()),
+                Back::Moved => {}
+                Back::OtherGeneration(_) | Back::Refused(_) => return Err(table.lost(self.slot, self.generation)),
+            }
+        }
+        Err(Damaged { what: "the graph never stands still" }.into())
+    }
+}

@@ -1,0 +1,236 @@
+//! Opening a table, and the names of its holders.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::clock;
+use crate::error::{NameError, OpenError, Refusal};
+use crate::graph::Holder;
+use crate::id::check_name;
+use crate::location::Location;
+use crate::process;
+use crate::record::name_hash;
+use crate::region::{Opened, Region, Settings};
+use crate::table::claim::{Holding, Who};
+use crate::table::{Core, Stop, TRIES};
+use crate::verbs::edit::{Edit, Planned};
+use crate::word::{self, OwnerWord, Step, TextOf};
+
+/// Lease of a claim when neither it nor the table names one: five minutes.
+pub const LEASE_MS_DEFAULT: u64 = 300_000;
+
+/// The longest lease, a little over 18 hours.
+pub const LEASE_MS_MAX: u64 = word::LEASE_MS_MAX;
+
+/// How a table is made.
+#[derive(Clone, Debug, Default)]
+pub struct CreateOptions {
+    /// Lease of claims that name none, in milliseconds; `None` is [`LEASE_MS_DEFAULT`].
+    pub lease_ms: Option<u64>,
+    /// Refuse completions that name no generation.
+    pub require_fence: bool,
+}
+
+/// One shared table, mapped.
+///
+/// Clones share the mapping and cost next to nothing. Any number of threads and processes use a table at once; nothing
+/// they do waits for another. A process that forks must open the table again in the child: verbs of the old handle that
+/// write answer [`Refusal::Forked`] there.
+#[derive(Clone)]
+pub struct Table {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    region: Region,
+    me: OwnerWord,
+    location: Location,
+    replaced_stale: bool,
+}
+
+impl Table {
+    /// Opens an existing table; never makes one.
+    ///
+    /// # Errors
+    /// [`OpenError::Absent`] when there is none, [`OpenError::Stale`] when the only one is from before a reboot, another
+    /// [`OpenError`] when what is there cannot be used; it is left alone then.
+    pub fn open(at: impl Into<Location>) -> Result<Table, OpenError> {
+        let at = at.into();
+        match Region::open(&at)? {
+            Opened::Found(region) => Table::over(region, at, false),
+            Opened::Absent if Region::has_stale(&at) => Err(OpenError::Stale { dir: at.dir().to_owned() }),
+            Opened::Absent => Err(OpenError::Absent { dir: at.dir().to_owned() }),
+        }
+    }
+
+    /// Opens the table, making it and its directory first if there is none. The flag says whether it was made now; the
+    /// options apply only then. Of several processes that make it at once, all end with the same table.
+    ///
+    /// # Errors
+    /// [`OpenError`]. A lease out of range is [`OpenError::Io`] with kind `InvalidInput`.
+    pub fn open_or_create(at: impl Into<Location>, options: &CreateOptions) -> Result<(Table, bool), OpenError> {
+        let at = at.into();
+        let lease_ms = options.lease_ms.unwrap_or(LEASE_MS_DEFAULT);
+        check_lease(lease_ms).map_err(|bad| OpenError::Io {
+            what: "make a table with that lease in",
+            path: at.dir().to_owned(),
+            source: std::io::Error::new(std::io::ErrorKind::InvalidInput, bad),
+        })?;
+        at.make()?;
+        let (mut made, mut replaced_stale) = (false, false);
+        // Absent a second time: somebody removed it in between. A bound, so that a remover cannot keep this going.
+        for _ in 0..16 {
+            if let Opened::Found(region) = Region::open(&at)? {
+                return Ok((Table::over(region, at, replaced_stale)?, made));
+            }
+            let settings =
+                Settings { lease_ms, require_fence: options.require_fence, created_ms: clock::wall_now_ms() };
+            made = Region::create(&at, &settings)?;
+            replaced_stale = Region::clean_up(&at);
+        }
+        Err(OpenError::Absent { dir: at.dir().to_owned() })
+    }
+
+    fn over(region: Region, location: Location, replaced_stale: bool) -> Result<Table, OpenError> {
+        let me = process::this_process().ok_or_else(|| OpenError::Io {
+            what: "find this process's start time in",
+            path: "/proc".into(),
+            source: std::io::Error::other("not readable"),
+        })?;
+        Ok(Table { inner: Arc::new(Inner { region, me, location, replaced_stale }) })
+    }
+
+    /// The directory it lives in.
+    pub fn dir(&self) -> &Path {
+        self.inner.location.dir()
+    }
+
+    /// Whether opening it removed a table from before the last reboot, whose nodes are gone with it.
+    pub fn replaced_stale(&self) -> bool {
+        self.inner.replaced_stale
+    }
+
+    /// Lease of claims that name none, in milliseconds.
+    pub fn default_lease_ms(&self) -> u64 {
+        self.core().default_lease_ms()
+    }
+
+    /// Whether completions must name a generation.
+    pub fn requires_fence(&self) -> bool {
+        self.core().fixed.header.options.load(crate::sync::Ordering::Relaxed) & 1 != 0
+    }
+
+    /// The words, for whoever only reads them.
+    #[inline]
+    pub(crate) fn core(&self) -> Core<'_> {
+        Core { fixed: self.inner.region.fixed(), region: &self.inner.region, me: self.inner.me }
+    }
+
+    /// The words, for whoever writes them.
+    #[inline]
+    pub(crate) fn core_mut(&self) -> Result<Core<'_>, Refusal> {
+        if self.inner.region.is_forked() { Err(Refusal::Forked) } else { Ok(self.core()) }
+    }
+
+    /// What the version in force knows of a holder name.
+    pub(crate) fn find_holder(&self, holder: &str) -> Result<Option<Who>, Refusal> {
+        let core = self.core();
+        for _ in 0..TRIES {
+            let (_, graph) = core.load().map_err(|stop| self.refusal(stop))?;
+            if let Some(found) = known_holder(&core, &graph, holder)? {
+                return Ok(found);
+            }
+        }
+        Err(Refusal::Contended { tries: TRIES })
+    }
+
+    /// The holder slot of a name, registering it if it is new: in a slot that no name has, or in place of a name that
+    /// holds nothing.
+    pub(crate) fn register(&self, holder: &str) -> Result<Who, Refusal> {
+        check_name("holder", holder)?;
+        if let Some(who) = self.find_holder(holder)? {
+            return Ok(who);
+        }
+        self.change(|edit| {
+            match known_holder(&edit.core, &edit.graph, holder)? {
+                Some(Some(who)) => return Ok(Planned::Nothing(who)),
+                Some(None) => {}
+                None => return Ok(Planned::Again),
+            }
+            let slot = match edit.graph.free_holder() {
+                Some(slot) => slot,
+                None => evictable(edit)?,
+            };
+            let name = edit.write_text(TextOf::Holder(slot), holder.as_bytes())?;
+            edit.graph.set_holder(slot, Holder { name, hash: name_hash(holder) });
+            Ok(Planned::Publish(Who { slot, name }))
+        })
+    }
+
+    /// The name in a holder slot, for messages and lists.
+    pub(crate) fn holder_name(&self, slot: u16) -> Result<String, Refusal> {
+        let core = self.core();
+        for _ in 0..TRIES {
+            let seen = core.in_force().map_err(|stop| self.refusal(stop))?;
+            let name = seen.holder_name(slot);
+            if !seen.is_whole() {
+                continue;
+            }
+            if name.is_none() {
+                return Ok(format!("holder #{slot}"));
+            }
+            if let Some(bytes) = core.read_text(name)? {
+                return Ok(String::from_utf8_lossy(&bytes).into_owned());
+            }
+        }
+        Err(Refusal::Contended { tries: TRIES })
+    }
+
+    /// Puts into words why a transition did not happen.
+    pub(crate) fn refusal(&self, stop: Stop) -> Refusal {
+        match stop {
+            Stop::Damaged(damaged) => Refusal::Damaged(damaged),
+            Stop::Contended => Refusal::Contended { tries: TRIES },
+            Stop::NoRoom { what, limit } => Refusal::NoRoom { what, limit },
+            Stop::Exhausted { slot, what } => Refusal::Exhausted { node: self.label(slot), what },
+        }
+    }
+}
+
+/// # Errors
+/// [`NameError::Lease`] when the table cannot keep a lease of this length.
+pub(crate) fn check_lease(lease_ms: u64) -> Result<(), NameError> {
+    if (1..=LEASE_MS_MAX).contains(&lease_ms) {
+        Ok(())
+    } else {
+        Err(NameError::Lease { lease_ms, limit_ms: LEASE_MS_MAX })
+    }
+}
+
+/// The slot of a holder name in a graph; the outer `None` when its texts were used again since, so look again.
+#[expect(clippy::option_option, reason = "absent and unknown are different answers")]
+fn known_holder(core: &Core<'_>, graph: &crate::graph::Graph, holder: &str) -> Result<Option<Option<Who>>, Refusal> {
+    for (slot, known) in graph.holders_with_hash(name_hash(holder)) {
+        match core.read_text(known.name)? {
+            None => return Ok(None),
+            Some(bytes) if bytes == holder.as_bytes() => return Ok(Some(Some(Who { slot, name: known.name }))),
+            Some(_) => {}
+        }
+    }
+    Ok(Some(None))
+}
+
+/// A holder that holds nothing, with the step that makes sure of it. The search begins at another place each time, so
+/// that not the same name is evicted again and again.
+fn evictable(edit: &mut Edit<'_>) -> Result<u16, Refusal> {
+    let count = edit.graph.holders.len().max(2) - 1;
+    let from = edit.root.number() as usize;
+    for i in 0..count {
+        let slot = ((from + i) % count + 1) as u16;
+        if !matches!(edit.core.holding(slot)?, Holding::Holds { .. }) {
+            edit.steps.push(Step::Evict(slot));
+            return Ok(slot);
+        }
+    }
+    Err(Refusal::NoRoom { what: "holders with a live claim", limit: count as u64 })
+}

@@ -1,0 +1,157 @@
+//! Looking: get, list, ready, stats. None of these writes anything.
+
+use crate::clock;
+use crate::error::Refusal;
+use crate::id::NodeId;
+use crate::layout::{BLOCKS, EDGES, HOLDERS, NODES};
+use crate::node::{Filter, NodeView, Seen, Stats};
+use crate::sync::Ordering;
+use crate::table::TRIES;
+use crate::verbs::Table;
+use crate::verbs::cut::Cut;
+use crate::word::{NodeWord, Phase};
+
+/// Some text, or `None` for the empty one.
+fn filled(text: String) -> Option<String> {
+    (!text.is_empty()).then_some(text)
+}
+
+impl Table {
+    /// One node.
+    ///
+    /// # Errors
+    /// [`Refusal::NoSuchNode`].
+    pub fn get(&self, node: NodeId) -> Result<NodeView, Refusal> {
+        let views = self.views(|cut| cut.graph.slot_of(node).into_iter().collect())?;
+        views.into_iter().next().ok_or_else(|| Refusal::NoSuchNode { node: node.to_string() })
+    }
+
+    /// Nodes, oldest first: the live ones, and those that the filter adds.
+    ///
+    /// # Errors
+    /// [`Refusal::Damaged`].
+    pub fn list(&self, filter: Filter) -> Result<Vec<NodeView>, Refusal> {
+        self.views(|cut| {
+            let mut slots: Vec<(u64, u16)> = cut
+                .graph
+                .iter()
+                .filter(|(slot, _)| match cut.words[usize::from(*slot)].state().phase {
+                    Phase::Open | Phase::Claimed { .. } => true,
+                    Phase::Ended { archived: true, .. } => filter.archived,
+                    Phase::Ended { archived: false, .. } => filter.terminal,
+                })
+                .map(|(slot, node)| (node.born, slot))
+                .collect();
+            slots.sort_unstable();
+            slots.into_iter().map(|(_, slot)| slot).collect()
+        })
+    }
+
+    /// The ready nodes in the order in which they are given out: the most work waiting below first, then the oldest.
+    ///
+    /// # Errors
+    /// [`Refusal::Damaged`].
+    pub fn ready(&self) -> Result<Vec<NodeView>, Refusal> {
+        self.views(|cut| cut.order.iter().copied().filter(|&slot| cut.seen[usize::from(slot)] == Seen::Ready).collect())
+    }
+
+    /// Counts of what is in the table.
+    ///
+    /// # Errors
+    /// [`Refusal::Damaged`].
+    pub fn stats(&self) -> Result<Stats, Refusal> {
+        let cut = self.cut()?;
+        let core = self.core();
+        let stopped = |stop| self.refusal(stop);
+        let (text_blocks, text_blocks_reserved) = core.count_blocks().map_err(stopped)?;
+        let mut stats = Stats {
+            capacity: NODES as u32,
+            nodes: cut.graph.count() as u32,
+            edges: cut.graph.edges.len() as u32,
+            edges_max: EDGES as u32,
+            holders: cut.graph.holders.iter().flatten().count() as u32,
+            holders_max: HOLDERS as u32 - 1,
+            text_blocks,
+            text_blocks_reserved,
+            text_blocks_max: BLOCKS as u32,
+            versions: core.version_count()? as u32,
+            versions_reserved: core.count_marked_versions().map_err(stopped)?,
+            version: cut.root.number(),
+            ..Stats::default()
+        };
+        for (slot, _) in cut.graph.iter() {
+            let count = match cut.seen[usize::from(slot)] {
+                Seen::Ready => &mut stats.ready,
+                Seen::Todo => &mut stats.todo,
+                Seen::Blocked => &mut stats.blocked,
+                Seen::Claimed => &mut stats.claimed,
+                Seen::Done => &mut stats.done,
+                Seen::Failed => &mut stats.failed,
+                Seen::Cancelled => &mut stats.cancelled,
+            };
+            *count += 1;
+            let archived = matches!(cut.words[usize::from(slot)].state().phase, Phase::Ended { archived: true, .. });
+            stats.archived += u32::from(archived);
+        }
+        Ok(stats)
+    }
+
+    /// The views of some slots of one cut, taken anew when texts were used again meanwhile.
+    fn views(&self, choose: impl Fn(&Cut) -> Vec<u16>) -> Result<Vec<NodeView>, Refusal> {
+        for _ in 0..TRIES {
+            let cut = self.cut()?;
+            let views: Option<Vec<NodeView>> =
+                choose(&cut).into_iter().map(|slot| self.view(&cut, slot)).collect::<Result<_, _>>()?;
+            if let Some(views) = views {
+                return Ok(views);
+            }
+        }
+        Err(Refusal::Contended { tries: TRIES })
+    }
+
+    fn view(&self, cut: &Cut, slot: u16) -> Result<Option<NodeView>, Refusal> {
+        let word = cut.words[usize::from(slot)];
+        let Some(node) = cut.graph.node(slot).copied() else { return Ok(None) };
+        let Some(texts) = self.texts(&cut.graph, slot, word)? else { return Ok(None) };
+        let holder = word.holder().map(|holder| self.holder_name(holder)).transpose()?;
+        let end = self.core().node(slot)?.end.load(Ordering::Relaxed);
+        let archived = matches!(word.state().phase, Phase::Ended { archived: true, .. });
+        Ok(Some(NodeView {
+            id: node.id,
+            name: filled(texts.name),
+            status: cut.seen[usize::from(slot)],
+            generation: word.generation(),
+            lease_left_ms: if holder.is_some() { Some(self.lease_left_ms(slot, word)?) } else { None },
+            holder,
+            kind: filled(texts.kind),
+            role: filled(texts.role),
+            parent: node.parent.map(|parent| self.label_in(&cut.graph, parent)),
+            depends_on: cut.graph.deps(slot).iter().map(|e| self.label_in(&cut.graph, e.parent)).collect(),
+            cost: node.cost,
+            waiting_below: cut.plan.waiting_below[usize::from(slot)],
+            summary: filled(texts.summary),
+            run: filled(texts.run),
+            archived,
+            created_at_ms: node.created_ms,
+            updated_at_ms: node.updated_ms,
+            finished_at_ms: word.is_ended().then(|| wall_ms(end.time_ms())),
+        }))
+    }
+
+    /// Milliseconds until the lease of a claimed node runs out; negative when it has.
+    pub(crate) fn lease_left_ms(&self, slot: u16, word: NodeWord) -> Result<i64, Refusal> {
+        let core = self.core();
+        let lease = core.node(slot)?.lease.load(Ordering::Acquire);
+        if !lease.is_of(word.generation()) {
+            // Its claimer has not started it yet; whoever looks for run-out leases would start it now.
+            return Ok(core.length_ms(slot, word.generation())? as i64);
+        }
+        Ok(lease.deadline_ms() as i64 - clock::lease_now_ms() as i64)
+    }
+}
+
+/// A moment of the lease clock on the wall clock, as the two stand to each other now.
+fn wall_ms(lease_clock_ms: u64) -> u64 {
+    let ago = clock::lease_now_ms().saturating_sub(lease_clock_ms);
+    clock::wall_now_ms().saturating_sub(ago)
+}

@@ -1,0 +1,237 @@
+//! A holder's handle: claims work under one name.
+
+use crate::clock;
+use crate::error::{NameError, Refusal};
+use crate::id::{NodeId, check_name};
+use crate::node::{ClaimOptions, Seen};
+use crate::record::name_hash;
+use crate::sync::{Bits, LocalWord, Ordering};
+use crate::table::TRIES;
+use crate::table::claim::{Attempt, Holding, Who};
+use crate::table::lease::Lease;
+use crate::table::next::Next;
+use crate::table::version::InForce;
+use crate::verbs::table::check_lease;
+use crate::verbs::{Claim, Table};
+use crate::word::{NodeWord, Phase, TextOf, TextRef};
+
+/// A holder's handle on a table.
+///
+/// A holder has at most one claim at a time, however many handles, threads or processes use its name.
+pub struct Worker {
+    table: Table,
+    holder: String,
+    /// The holder's name as the table knows it; changes when the name was evicted while it held nothing.
+    name: LocalWord,
+    roles: Vec<u64>,
+    lease_ms: u64,
+}
+
+impl Table {
+    /// A worker called `holder`, at most 64 bytes; registers the name if it is new.
+    ///
+    /// # Errors
+    /// [`Refusal::Name`]; [`Refusal::NoRoom`] when 4,095 other holders have a live claim each.
+    pub fn worker(&self, holder: &str) -> Result<Worker, Refusal> {
+        let who = self.register(holder)?;
+        let lease_ms = self.default_lease_ms();
+        let name = LocalWord::new(who.name.bits());
+        Ok(Worker { table: self.clone(), holder: holder.to_owned(), name, roles: Vec::new(), lease_ms })
+    }
+}
+
+impl Worker {
+    /// Offers roles: it is given nodes that name one of them, or none. A worker without roles is given only nodes
+    /// without.
+    ///
+    /// # Errors
+    /// [`Refusal::Name`] for a role that no node can have.
+    pub fn with_roles<S: AsRef<str>>(mut self, roles: impl IntoIterator<Item = S>) -> Result<Worker, Refusal> {
+        for role in roles {
+            let role = role.as_ref();
+            if role.is_empty() {
+                return Err(NameError::Empty { field: "role" }.into());
+            }
+            check_role(role)?;
+            self.roles.push(name_hash(role));
+        }
+        Ok(self)
+    }
+
+    /// Lease of its claims in milliseconds, instead of the table's.
+    ///
+    /// # Errors
+    /// [`Refusal::Name`] for a length that the table cannot keep.
+    pub fn with_lease_ms(mut self, lease_ms: u64) -> Result<Worker, Refusal> {
+        check_lease(lease_ms)?;
+        self.lease_ms = lease_ms;
+        Ok(self)
+    }
+
+    /// The holder's name.
+    pub fn holder(&self) -> &str {
+        &self.holder
+    }
+
+    /// The table it works on.
+    pub fn table(&self) -> &Table {
+        &self.table
+    }
+
+    pub(crate) fn who(&self) -> Who {
+        let name = TextRef::from_bits(self.name.load(Ordering::Relaxed));
+        let (TextOf::Holder(slot) | TextOf::Node(slot)) = name.of();
+        Who { slot, name }
+    }
+
+    /// Its name was evicted while it held nothing: takes another slot.
+    #[cold]
+    fn register_again(&self) -> Result<(), Refusal> {
+        let who = self.table.register(&self.holder)?;
+        self.name.store(who.name.bits(), Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn lease(&self, options: &ClaimOptions) -> Result<Lease, Refusal> {
+        let lease_ms = options.lease_ms.unwrap_or(self.lease_ms);
+        check_lease(lease_ms)?;
+        Ok(Lease { lease_ms, now_ms: clock::lease_now_ms() })
+    }
+
+    /// Claims one node.
+    ///
+    /// # Errors
+    /// [`Refusal::NoSuchNode`], [`Refusal::Busy`], [`Refusal::Held`], [`Refusal::NotReady`], [`Refusal::Ended`].
+    pub fn claim(&self, node: NodeId) -> Result<Claim<'_>, Refusal> {
+        self.claim_with(node, &ClaimOptions::default())
+    }
+
+    /// Claims the ready node with the most work waiting below it, of those that fit its roles.
+    ///
+    /// # Errors
+    /// [`Refusal::NothingReady`]; [`Refusal::Busy`] when it has a claim already.
+    pub fn claim_next(&self) -> Result<Claim<'_>, Refusal> {
+        self.claim_next_with(&ClaimOptions::default())
+    }
+
+    /// Claims the next node, with options; a generation in them is not looked at.
+    ///
+    /// # Errors
+    /// As [`claim_next`](Worker::claim_next).
+    pub fn claim_next_with(&self, options: &ClaimOptions) -> Result<Claim<'_>, Refusal> {
+        let core = self.table.core_mut()?;
+        let lease = self.lease(options)?;
+        for _ in 0..TRIES {
+            match core.claim_next(self.who(), &self.roles, lease).map_err(|stop| self.table.refusal(stop))? {
+                Next::Won { slot, generation } => return Ok(Claim::new(self, slot, generation, false)),
+                Next::Busy { node, generation } if options.resume => return self.resume(node, generation, lease),
+                Next::Busy { node, generation } => return Err(self.busy(node, generation)),
+                Next::Nothing => return Err(Refusal::NothingReady),
+                Next::NameGone => self.register_again()?,
+            }
+        }
+        Err(Refusal::Contended { tries: TRIES })
+    }
+
+    /// Claims one node, with options.
+    ///
+    /// # Errors
+    /// As [`claim`](Worker::claim), and [`Refusal::GenerationMismatch`].
+    pub fn claim_with(&self, node: NodeId, options: &ClaimOptions) -> Result<Claim<'_>, Refusal> {
+        let core = self.table.core_mut()?;
+        let stopped = |stop| self.table.refusal(stop);
+        let lease = self.lease(options)?;
+        for _ in 0..TRIES {
+            let seen = core.settled().map_err(stopped)?;
+            let Some(slot) = seen.slot_of(node) else {
+                if seen.is_whole() {
+                    return Err(Refusal::NoSuchNode { node: node.to_string() });
+                }
+                continue;
+            };
+            // A lease that has run out holds nobody up.
+            core.reclaim(slot, lease.now_ms, None).map_err(stopped)?;
+            match core.try_claim(self.who(), slot, options.generation, lease, &seen).map_err(stopped)? {
+                Attempt::Won { generation } => return Ok(Claim::new(self, slot, generation, false)),
+                Attempt::Busy { node: held, generation } if held == slot && options.resume => {
+                    if options.generation.is_some_and(|wanted| wanted != generation) {
+                        return Err(self.table.mismatch(
+                            slot,
+                            options.generation,
+                            core.node(slot)?.word.load(Ordering::Acquire),
+                        ));
+                    }
+                    return self.resume(slot, generation, lease);
+                }
+                Attempt::Busy { node, generation } => return Err(self.busy(node, generation)),
+                Attempt::OtherGeneration(word) => return Err(self.table.mismatch(slot, options.generation, word)),
+                Attempt::NotOpen(word) => return Err(self.not_open(slot, word)?),
+                Attempt::NotReady => match self.not_ready(slot, &seen)? {
+                    Some(refusal) => return Err(refusal),
+                    None => continue,
+                },
+                Attempt::NameGone => self.register_again()?,
+                Attempt::Moved => {}
+            }
+        }
+        Err(Refusal::Contended { tries: TRIES })
+    }
+
+    /// The claim that this holder has, if any.
+    ///
+    /// # Errors
+    /// [`Refusal::Damaged`].
+    pub fn current(&self) -> Result<Option<Claim<'_>>, Refusal> {
+        let core = self.table.core_mut()?;
+        let Some(who) = self.table.find_holder(&self.holder)? else { return Ok(None) };
+        self.name.store(who.name.bits(), Ordering::Relaxed);
+        Ok(match core.holding(who.slot)? {
+            Holding::Holds { node, generation } => Some(Claim::new(self, node, generation, true)),
+            Holding::Idle | Holding::UnderWay { .. } => None,
+        })
+    }
+
+    /// Answers with the claim that the holder has, its lease running from now: the caller is evidently alive.
+    fn resume(&self, slot: u16, generation: u64, lease: Lease) -> Result<Claim<'_>, Refusal> {
+        let core = self.table.core_mut()?;
+        let word = core.node(slot)?.word.load(Ordering::Acquire);
+        let renewed = word.generation() == generation
+            && word.holder() == Some(self.who().slot)
+            && core.renew_lease(slot, word, lease).map_err(|stop| self.table.refusal(stop))?;
+        if renewed { Ok(Claim::new(self, slot, generation, true)) } else { Err(self.table.lost(slot, generation)) }
+    }
+
+    fn busy(&self, node: u16, generation: u64) -> Refusal {
+        Refusal::Busy { holder: self.holder.clone(), node: self.table.label(node), generation }
+    }
+
+    fn not_open(&self, slot: u16, word: NodeWord) -> Result<Refusal, Refusal> {
+        let node = self.table.label(slot);
+        let generation = word.generation();
+        Ok(match word.state().phase {
+            Phase::Claimed { holder } => Refusal::Held { node, holder: self.table.holder_name(holder)?, generation },
+            _ => Refusal::Ended { node, status: word.status().seen(Seen::Ready), generation },
+        })
+    }
+
+    /// What the node waits for. `None`: it no longer does, so try again.
+    fn not_ready(&self, slot: u16, seen: &InForce<'_>) -> Result<Option<Refusal>, Refusal> {
+        let cut = self.table.cut()?;
+        if cut.root != seen.root {
+            return Ok(None);
+        }
+        let undone = cut.graph.deps(slot).iter().filter(|e| !cut.words[usize::from(e.parent)].is_done());
+        let waits_for: Vec<String> = undone.take(8).map(|e| self.table.label_in(&cut.graph, e.parent)).collect();
+        let status = cut.seen[usize::from(slot)];
+        let refusal = Refusal::NotReady { node: self.table.label_in(&cut.graph, slot), status, waits_for };
+        Ok(matches!(status, Seen::Todo | Seen::Blocked).then_some(refusal))
+    }
+}
+
+/// A role is a name that may also look like an id.
+fn check_role(role: &str) -> Result<(), NameError> {
+    match check_name("role", role) {
+        Err(NameError::LooksLikeAnId { .. }) => Ok(()),
+        other => other,
+    }
+}
