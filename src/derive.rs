@@ -69,8 +69,8 @@ impl View<'_> {
         for &child in self.children.iter() {
             before[usize::from(child)] += 1;
         }
-        for slot in 0..high {
-            before[slot] += u32::from(self.parent[slot].is_some());
+        for (left, parent) in before.iter_mut().zip(self.parent) {
+            *left += u32::from(parent.is_some());
         }
         let count = self.present.iter().filter(|&&p| p).count();
         let mut order: Vec<u16> = Vec::with_capacity(count);

@@ -69,6 +69,7 @@ pub use error::{Damaged, NameError, OpenError, Refusal};
 pub use id::NodeId;
 pub use location::Location;
 pub use node::{
-    Change, ClaimOptions, Completion, Filter, Granted, NodeSpec, NodeView, Outcome, Reclaimed, Seen, Stats, Status,
+    Change, ClaimOptions, Completion, Counts, Filter, Granted, NodeSpec, NodeView, Outcome, Reclaimed, Seen, Stats,
+    Status,
 };
 pub use verbs::{Claim, CreateOptions, LEASE_MS_DEFAULT, LEASE_MS_MAX, Table, Worker};

@@ -237,6 +237,25 @@ pub struct Reclaimed {
     pub quiet_ms: u64,
 }
 
+/// How many nodes there are of each kind, as a reader sees them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Open nodes whose dependencies are all done.
+    pub ready: u32,
+    /// Open nodes with an unfinished dependency.
+    pub todo: u32,
+    /// Open nodes behind a failed or cancelled one.
+    pub blocked: u32,
+    /// Held nodes.
+    pub claimed: u32,
+    /// Nodes that ended well.
+    pub done: u32,
+    /// Nodes that ended badly.
+    pub failed: u32,
+    /// Nodes that were given up.
+    pub cancelled: u32,
+}
+
 /// Counts of everything that the table holds; all derived from the table, none stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Stats {

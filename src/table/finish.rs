@@ -127,8 +127,8 @@ impl Core<'_> {
                 _ => return Ok(Back::Refused(old)),
             }
             let Some(new) = old.opened() else { return Err(Stop::Exhausted { slot, what: "generations" }) };
-            // AcqRel: the next holder sees what this one left.
-            if node.word.compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+            // SeqCst: see `hints`. Its Release lets the next holder see what this one left.
+            if node.word.compare_exchange(old, new, Ordering::SeqCst, Ordering::Relaxed).is_ok() {
                 self.hint(slot)?;
                 return Ok(Back::Went { from: old, to: new });
             }
@@ -149,6 +149,7 @@ impl Core<'_> {
                 return Ok(Back::Went { from: old, to: old });
             }
             let Some(new) = old.archived(hide) else { return Err(Stop::Exhausted { slot, what: "generations" }) };
+            // AcqRel: as every swap of a node's word.
             if node.word.compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
                 return Ok(Back::Went { from: old, to: new });
             }

@@ -6,8 +6,8 @@
 //!
 //! A node becomes ready by the end of its last dependency. Of several that end at once each looks at the others *after*
 //! its own end, so the last one in the order of all ends finds the rest done. That order has to be one for all: the
-//! swaps that end a node and the reads in `announce` are therefore `SeqCst`. (On x86-64 this costs nothing over AcqRel:
-//! the swap is a locked instruction and the read a plain one either way.)
+//! swaps that end or open a node, and the reads and swaps here, are therefore `SeqCst`. (On x86-64 this costs nothing
+//! over AcqRel: the swaps are locked instructions and the reads plain ones either way.)
 //!
 //! A bit is cleared before the claim that it is cleared for, and whoever cleared one and did not get the node looks at
 //! the node once more and sets the bit back if it is ready. So no bit is cleared over one that was set for a later state.
@@ -31,20 +31,20 @@ impl InForce<'_> {
         (rank / 64 < HINT_WORDS).then_some(Place { word: rank / 64, bit: 1 << (rank % 64) })
     }
 
-    /// Sets the bit of a place. Release: pairs with the Acquire in `take` and `next_hint`, so that whoever takes the bit
-    /// sees what made the node ready.
+    /// Sets the bit of a place, unless it is set. SeqCst: the node's word was swapped before this look; whoever takes the
+    /// bit looks at the node's word after it. One of the two must see what the other did.
     fn set(&self, place: Place) {
-        if let Some(word) = self.version.hints.get(place.word) {
-            if word.load(Ordering::Relaxed) & place.bit == 0 {
-                word.fetch_or(place.bit, Ordering::AcqRel);
-            }
+        if let Some(word) = self.version.hints.get(place.word)
+            && word.load(Ordering::SeqCst) & place.bit == 0
+        {
+            word.fetch_or(place.bit, Ordering::SeqCst);
         }
     }
 
-    /// Clears the bit of a place. False: somebody else did.
+    /// Clears the bit of a place. False: somebody else did. SeqCst: see `set`.
     pub(crate) fn take(&self, place: Place) -> bool {
         let word = self.version.hints.get(place.word);
-        word.is_some_and(|word| word.fetch_and(!place.bit, Ordering::AcqRel) & place.bit != 0)
+        word.is_some_and(|word| word.fetch_and(!place.bit, Ordering::SeqCst) & place.bit != 0)
     }
 
     /// The slots whose bits are set, in the order in which they are given out. A bit is looked at when it is reached.
@@ -102,10 +102,10 @@ impl Core<'_> {
                 let child = get16(&seen.version.children, i).unwrap_or(0);
                 let Some(watch) = seen.version.watch.get(usize::from(child)) else { continue };
                 let watched = watch.load(Ordering::SeqCst).checked_sub(1).and_then(|w| u16::try_from(w).ok());
-                if let Some(node) = watched.filter(|&w| w != slot).and_then(|w| self.node(w).ok()) {
-                    if !node.word.load(Ordering::SeqCst).is_done() {
-                        continue;
-                    }
+                if let Some(node) = watched.filter(|&w| w != slot).and_then(|w| self.node(w).ok())
+                    && !node.word.load(Ordering::SeqCst).is_done()
+                {
+                    continue;
                 }
                 match self.first_undone(seen, child)? {
                     Some(undone) => watch.store(u64::from(undone) + 1, Ordering::SeqCst),
@@ -126,10 +126,11 @@ impl Core<'_> {
         self.in_steady_version(|seen| {
             for slot in 0..seen.high() {
                 let is_open = !seen.text(slot).is_none() && self.node(slot)?.word.load(Ordering::SeqCst).is_open();
-                if is_open && self.all_done(seen, slot)? {
-                    if let Some(place) = seen.place_of(slot) {
-                        seen.set(place);
-                    }
+                if is_open
+                    && self.all_done(seen, slot)?
+                    && let Some(place) = seen.place_of(slot)
+                {
+                    seen.set(place);
                 }
             }
             // Release: whoever sees the flag sees the bits. Pairs with the Acquire in `claim_next`.

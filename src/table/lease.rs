@@ -217,7 +217,8 @@ impl Core<'_> {
                 return Ok(false);
             }
             let Some(new) = old.opened() else { return Err(Stop::Exhausted { slot, what: "generations" }) };
-            if node.word.compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+            // SeqCst: see `hints`. Its Release lets the next holder see what this reclaim was decided from.
+            if node.word.compare_exchange(old, new, Ordering::SeqCst, Ordering::Relaxed).is_ok() {
                 self.hint(slot)?;
                 return Ok(true);
             }
