@@ -140,7 +140,7 @@ impl View<'_> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(tenure_loom)))]
 mod tests {
     use super::*;
 

@@ -118,7 +118,7 @@ fn network_name(f_type: u64) -> Option<&'static str> {
     })
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(tenure_loom)))]
 mod tests {
     use super::*;
 

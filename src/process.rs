@@ -69,7 +69,7 @@ pub(crate) fn namespaces() -> u64 {
     inode("pid") << 32 | inode("time")
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(tenure_loom)))]
 mod tests {
     use super::*;
 

@@ -78,7 +78,7 @@ pub(crate) fn name_hash(name: &str) -> u64 {
     xxhash_rust::xxh3::xxh3_64(name.as_bytes()).max(1)
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(tenure_loom)))]
 mod tests {
     use proptest::prelude::*;
 

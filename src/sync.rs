@@ -5,9 +5,11 @@
 //! `--cfg tenure_loom` it is loom's, so that the transition functions themselves can be explored.
 
 /// A counter that belongs to this process alone and is never mapped.
+#[cfg(not(tenure_loom))]
 pub(crate) use std::sync::atomic::AtomicUsize as LocalCounter;
 
 /// A word that belongs to this process alone and is never mapped.
+#[cfg(not(tenure_loom))]
 pub(crate) use std::sync::atomic::AtomicU64 as LocalWord;
 
 pub(crate) use imp::{Ordering, Shared, fence};

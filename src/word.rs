@@ -547,7 +547,7 @@ const _: () = {
     assert!(GENERATION_MAX == NodeWord::GENERATION.max());
 };
 
-#[cfg(test)]
+#[cfg(all(test, not(tenure_loom)))]
 mod tests {
     use proptest::prelude::*;
 

@@ -91,7 +91,8 @@ impl Core<'_> {
     pub(crate) fn renew_lease(&self, slot: u16, claimed: NodeWord, lease: Lease) -> Result<bool, Stop> {
         let node = self.node(slot)?;
         let generation = claimed.generation();
-        let is_held = |word: NodeWord| word.generation() == generation && word.holder() == claimed.holder();
+        let Some(holder) = claimed.holder() else { return Ok(false) };
+        let is_held = |word: NodeWord| word.generation() == generation && word.holder() == Some(holder);
         for _ in 0..TRIES {
             let old = node.lease.load(Ordering::Acquire);
             if !is_held(node.word.load(Ordering::Acquire)) || (old.is_of(generation) && old.is_closed()) {

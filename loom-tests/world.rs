@@ -1,0 +1,121 @@
+//! A boxed table to run a model on, and what must hold in it at the end of every execution.
+
+use std::sync::Arc;
+
+use loom::thread;
+
+use crate::graph::{Edge, Graph, Holder, Node};
+use crate::id::NodeId;
+use crate::layout::{Fixed, INDEX, NODES, VERSIONS_INITIAL, Version};
+use crate::sync::Ordering;
+use crate::table::Core;
+use crate::table::change::{PublishError, Published};
+use crate::table::claim::Who;
+use crate::table::lease::Lease;
+use crate::table::version::InForce;
+use crate::word::{OwnerWord, RootWord, Step, TextOf, TextRef};
+
+pub struct World {
+    fixed: Box<Fixed>,
+    versions: Vec<Version>,
+}
+
+impl World {
+    /// `nodes` open nodes with these dependencies (`(parent, child)`), and holders 1 and 2.
+    pub fn new(nodes: u16, edges: &[(u16, u16)]) -> Arc<World> {
+        let versions = (0..VERSIONS_INITIAL).map(|i| Version::fresh(u64::from(i == 0))).collect();
+        let world = World { fixed: Box::new(Fixed::fresh()), versions };
+        let core = world.core();
+        let mut graph =
+            Graph { nodes: Vec::new(), edges: Vec::new(), holders: vec![None], next_born: 1, index: vec![0; INDEX] };
+        for slot in 0..nodes {
+            let text = TextRef::new(TextOf::Node(slot), 0, u64::from(slot));
+            let (born, role) = (u64::from(slot), 0);
+            let id = NodeId(u128::from(slot) + 1);
+            graph.insert(slot, Node { id, text, cost: 1, parent: None, role, born, created_ms: 0, updated_ms: 0 });
+        }
+        let edges: Vec<Edge> = edges.iter().map(|&(parent, child)| Edge { parent, child }).collect();
+        graph.link(&edges);
+        for slot in 1..3 {
+            graph.set_holder(slot, Holder { name: who(slot).name, hash: u64::from(slot) });
+        }
+        let root = core.settled_root().unwrap();
+        assert!(matches!(core.publish(root, &graph, &[]), Ok(Published::InForce)));
+        Arc::new(world)
+    }
+
+    pub fn core(&self) -> Core<'_> {
+        Core { fixed: &self.fixed, versions: &self.versions, me: OwnerWord::new(std::process::id(), 1) }
+    }
+
+    /// Adds an edge the way `link` does, starting over until it is in force or the child has ended.
+    pub fn link(&self, parent: u16, child: u16) -> Result<(), &'static str> {
+        let core = self.core();
+        loop {
+            core.settled_root().unwrap();
+            let (root, mut graph) = core.load().unwrap();
+            if root.is_pending() {
+                continue;
+            }
+            if self.word(child).is_ended() {
+                return Err("ended");
+            }
+            graph.link(&[Edge { parent, child }]);
+            match core.publish(root, &graph, &[Step::Touch(child)]) {
+                Ok(Published::InForce) => return Ok(()),
+                Ok(Published::Stale) => {}
+                Err(PublishError::Loop(_)) => return Err("loop"),
+                Err(PublishError::Stop(stop)) => panic!("{stop:?}"),
+            }
+        }
+    }
+
+    pub fn word(&self, slot: u16) -> crate::word::NodeWord {
+        self.fixed.nodes[usize::from(slot)].word.load(Ordering::Acquire)
+    }
+
+    pub fn settled(&self) -> InForce<'_> {
+        self.core().settled().unwrap()
+    }
+
+    pub fn graph(&self) -> (RootWord, Graph) {
+        self.core().load().unwrap()
+    }
+
+    /// What holds whatever happened: no holder has two nodes, and each holder's word names what it holds.
+    pub fn check(&self) {
+        for holder in 1..3 {
+            let held: Vec<u16> = (0..NODES as u16).filter(|&n| self.word(n).holder() == Some(holder)).collect();
+            assert!(held.len() <= 1, "holder {holder} holds {held:?}");
+            if let Some(&node) = held.first() {
+                let word = self.fixed.holders[usize::from(holder)].word.load(Ordering::Acquire);
+                assert_eq!((word.node(), word.generation()), (node, self.word(node).generation()));
+            }
+        }
+    }
+}
+
+pub fn who(slot: u16) -> Who {
+    Who { slot, name: TextRef::new(TextOf::Holder(slot), 1, u64::from(slot)) }
+}
+
+pub fn lease(now_ms: u64) -> Lease {
+    Lease { lease_ms: 1_000, now_ms }
+}
+
+/// Runs `body` under loom, with the bound that `scripts/loom` sets.
+pub fn explore(body: impl Fn() + Sync + Send + 'static) {
+    loom::model::Builder::new().check(body);
+}
+
+/// Runs two bodies at once on one world and waits for both.
+pub fn race<A: 'static, B: 'static>(
+    world: &Arc<World>,
+    a: impl FnOnce(&World) -> A + 'static,
+    b: impl FnOnce(&World) -> B + 'static,
+) -> (A, B) {
+    let other = Arc::clone(world);
+    let handle = thread::spawn(move || a(&other));
+    let b = b(world);
+    (handle.join().unwrap(), b)
+}
