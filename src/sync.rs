@@ -90,38 +90,54 @@ mod imp {
 
     use super::Bits;
 
-    /// The same word inside a loom model. It is never laid over mapped bytes: loom's atomics hold an index into its own store.
-    pub(crate) struct Shared<T: Bits>(AtomicU64, PhantomData<T>);
+    /// The same word inside a loom model. It is never laid over mapped bytes: loom's atomics hold an index into its own
+    /// store.
+    ///
+    /// Loom remembers only the latest access to a word, whoever made it. So of a thread that reads a word and swaps it it
+    /// overlooks the schedules in which another thread's read comes before the first and its next step after the second.
+    /// Every access here therefore also swaps a word beside it, relaxed: that orders nothing, and shows loom every pair
+    /// of accesses that could come the other way round.
+    pub(crate) struct Shared<T: Bits> {
+        word: AtomicU64,
+        beside: AtomicU64,
+        holds: PhantomData<T>,
+    }
 
     impl<T: Bits> Shared<T> {
         pub(crate) fn new(value: T) -> Self {
-            Shared(AtomicU64::new(value.bits()), PhantomData)
+            Shared { word: AtomicU64::new(value.bits()), beside: AtomicU64::new(0), holds: PhantomData }
+        }
+
+        fn touched(&self) -> &AtomicU64 {
+            self.beside.fetch_add(1, Ordering::Relaxed);
+            &self.word
         }
 
         pub(crate) fn load(&self, order: Ordering) -> T {
-            T::from_bits(self.0.load(order))
+            T::from_bits(self.touched().load(order))
         }
 
         pub(crate) fn store(&self, value: T, order: Ordering) {
-            self.0.store(value.bits(), order);
+            self.touched().store(value.bits(), order);
         }
 
         pub(crate) fn compare_exchange(&self, old: T, new: T, ok: Ordering, lost: Ordering) -> Result<T, T> {
-            self.0.compare_exchange(old.bits(), new.bits(), ok, lost).map(T::from_bits).map_err(T::from_bits)
+            let word = self.touched();
+            word.compare_exchange(old.bits(), new.bits(), ok, lost).map(T::from_bits).map_err(T::from_bits)
         }
     }
 
     impl Shared<u64> {
         pub(crate) fn fetch_or(&self, bits: u64, order: Ordering) -> u64 {
-            self.0.fetch_or(bits, order)
+            self.touched().fetch_or(bits, order)
         }
 
         pub(crate) fn fetch_and(&self, bits: u64, order: Ordering) -> u64 {
-            self.0.fetch_and(bits, order)
+            self.touched().fetch_and(bits, order)
         }
 
         pub(crate) fn fetch_add(&self, n: u64, order: Ordering) -> u64 {
-            self.0.fetch_add(n, order)
+            self.touched().fetch_add(n, order)
         }
     }
 }
