@@ -1,0 +1,61 @@
+//! What every verb is given: where the table is, how to answer, and the names as the user typed them.
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+
+use tenure::{CreateOptions, Location, NodeId, Table};
+
+use super::exit::CliError;
+use super::out::Out;
+use super::refusal;
+
+/// Where and how a verb runs.
+#[derive(Debug)]
+pub struct Context {
+    /// The table's directory, from `--dir` or the environment.
+    pub location: Location,
+    /// Answer in JSON.
+    pub json: bool,
+    /// Standard output.
+    pub out: Out,
+    typed: RefCell<Vec<(NodeId, String)>>,
+}
+
+impl Context {
+    /// A context for the global options.
+    pub fn new(dir: Option<PathBuf>, json: bool) -> Context {
+        let location = Location::from_env(dir);
+        Context { location, json, out: Out::default(), typed: RefCell::new(Vec::new()) }
+    }
+
+    /// Opens the table; an absent one is an error.
+    pub fn open(&self) -> Result<Table, CliError> {
+        Ok(Table::open(self.location.clone())?)
+    }
+
+    /// Opens the table, making it first when there is none.
+    pub fn open_or_create(&self) -> Result<Table, CliError> {
+        let (table, _made) = Table::open_or_create(self.location.clone(), &CreateOptions::default())?;
+        Ok(table)
+    }
+
+    /// Reads a name or id from the command line, and remembers how it was typed for messages.
+    pub fn node(&self, text: &str) -> Result<NodeId, CliError> {
+        let id = NodeId::resolve(text)?;
+        self.typed.borrow_mut().push((id, text.to_owned()));
+        Ok(id)
+    }
+
+    /// The error with every node named the way the user typed it.
+    pub fn as_typed(&self, error: CliError) -> CliError {
+        let CliError::Refused(mut refused) = error else { return error };
+        let typed = self.typed.borrow();
+        refusal::rename(&mut refused, |label| {
+            let id = NodeId::resolve(label).ok();
+            if let Some((_, text)) = typed.iter().find(|(known, _)| Some(*known) == id) {
+                text.clone_into(label);
+            }
+        });
+        CliError::Refused(refused)
+    }
+}
