@@ -3,17 +3,32 @@
 //! A verb is a struct of arguments and a `run` function. It talks to the library only; what it prints goes through
 //! `out` and `render`, and how it ends is decided in `exit`.
 
+mod answer;
 mod args;
+mod claim;
+mod complete;
 mod context;
 mod escape;
 mod exit;
 mod export;
+mod get;
 mod import;
+mod init;
+mod input;
+mod link;
+mod list;
 mod out;
+mod reclaim;
 mod refusal;
+mod release;
+mod render;
+mod renew;
+mod reopen;
 mod report;
 mod run;
 mod sigbus;
+mod stats;
+mod upsert;
 
 use std::process::ExitCode;
 
@@ -49,9 +64,26 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    Init(init::InitArgs),
+    Upsert(upsert::UpsertArgs),
+    Link(link::LinkArgs),
+    Unlink(link::UnlinkArgs),
+    Get(get::GetArgs),
+    List(list::ListArgs),
+    Ready(list::ReadyArgs),
+    Claim(claim::ClaimArgs),
+    ClaimNext(claim::ClaimNextArgs),
+    Renew(renew::RenewArgs),
+    Release(release::ReleaseArgs),
+    Complete(complete::CompleteArgs),
+    Reclaim(reclaim::ReclaimArgs),
+    Reopen(reopen::ReopenArgs),
+    Archive(reopen::ArchiveArgs),
+    Unarchive(reopen::UnarchiveArgs),
     Import(import::ImportArgs),
     Export(export::ExportArgs),
     Run(run::RunArgs),
+    Stats(stats::StatsArgs),
 }
 
 /// Runs the program.
@@ -75,8 +107,25 @@ fn start(cli: Cli) -> Exit {
 
 fn dispatch(context: &Context, verb: Verb) -> Result<Exit, CliError> {
     match verb {
+        Verb::Init(args) => init::run(context, args),
+        Verb::Upsert(args) => upsert::run(context, args),
+        Verb::Link(args) => link::link(context, args),
+        Verb::Unlink(args) => link::unlink(context, args),
+        Verb::Get(args) => get::run(context, args),
+        Verb::List(args) => list::list(context, args),
+        Verb::Ready(args) => list::ready(context, args),
+        Verb::Claim(args) => claim::claim(context, args),
+        Verb::ClaimNext(args) => claim::claim_next(context, args),
+        Verb::Renew(args) => renew::run(context, args),
+        Verb::Release(args) => release::run(context, args),
+        Verb::Complete(args) => complete::run(context, args),
+        Verb::Reclaim(args) => reclaim::run(context, args),
+        Verb::Reopen(args) => reopen::reopen(context, args),
+        Verb::Archive(args) => reopen::archive(context, args),
+        Verb::Unarchive(args) => reopen::unarchive(context, args),
         Verb::Import(args) => import::run(context, args),
         Verb::Export(args) => export::run(context, args),
         Verb::Run(args) => run::run(context, args),
+        Verb::Stats(args) => stats::run(context, args),
     }
 }

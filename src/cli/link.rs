@@ -1,0 +1,63 @@
+//! `link` and `unlink`: who waits for whom.
+
+use serde::Serialize;
+
+use super::context::Context;
+use super::escape;
+use super::exit::{CliError, Exit};
+
+/// Makes CHILD wait for PARENT
+///
+/// Linking twice is no error. A link that would close a loop is refused, and so is one to a node that has ended.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  tenure link fetch build        build waits for fetch")]
+pub struct LinkArgs {
+    /// The node that must be done first
+    parent: String,
+    /// The node that waits for it
+    child: String,
+}
+
+/// Lets CHILD no longer wait for PARENT
+#[derive(Debug, clap::Args)]
+pub struct UnlinkArgs {
+    /// The node that was waited for
+    parent: String,
+    /// The node that waited
+    child: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Edge<'a> {
+    parent: &'a str,
+    child: &'a str,
+    changed: bool,
+}
+
+/// Runs `link`.
+pub fn link(context: &Context, args: LinkArgs) -> Result<Exit, CliError> {
+    let (parent, child) = (context.node(&args.parent)?, context.node(&args.child)?);
+    let changed = context.open()?.link(parent, child)?;
+    let words = if changed { "now waits for" } else { "already waits for" };
+    answer(context, &Edge { parent: &args.parent, child: &args.child, changed }, words)
+}
+
+/// Runs `unlink`.
+pub fn unlink(context: &Context, args: UnlinkArgs) -> Result<Exit, CliError> {
+    let (parent, child) = (context.node(&args.parent)?, context.node(&args.child)?);
+    let changed = context.open()?.unlink(parent, child)?;
+    let words = if changed { "no longer waits for" } else { "did not wait for" };
+    answer(context, &Edge { parent: &args.parent, child: &args.child, changed }, words)
+}
+
+fn answer(context: &Context, edge: &Edge<'_>, words: &str) -> Result<Exit, CliError> {
+    if edge.changed {
+        context.out.mark_changed();
+    }
+    if context.json {
+        context.out.json(edge)?;
+    } else {
+        context.out.line(&format!("{} {words} {}", escape::cell(edge.child), escape::cell(edge.parent)))?;
+    }
+    Ok(Exit::Done)
+}
