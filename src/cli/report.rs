@@ -33,19 +33,24 @@ pub fn command_line(error: &clap::Error) -> Exit {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         let styled = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         let text = if styled { rendered.ansi().to_string() } else { rendered.to_string() };
-        return match Out::default().block(&text) {
+        return match Out::default().line(text.trim_end()) {
             Ok(()) => Exit::Done,
             Err(error) => self::error(error, false),
         };
     }
-    // clap quotes what was typed, so its text is escaped line by line like any other.
     let text = rendered.to_string();
+    let text = text.strip_prefix("error: ").unwrap_or(&text).trim_end();
     if asked_for_json() {
-        out::note(&object("usage", text.trim_end(), Map::new()));
-    } else {
-        let lines: Vec<String> = text.trim_end().lines().map(escape::message).collect();
-        out::note(&lines.join("\n"));
+        // What follows the complaint is advice on how to call the program.
+        let message = text.split("\n\nUsage:").next().unwrap_or(text);
+        let message = message.split("\n\nFor more").next().unwrap_or(message);
+        out::note(&object("usage", message, Map::new()));
+        return Exit::Usage;
     }
+    // clap quotes what was typed, so its text is escaped like any other, line by line.
+    let lines: Vec<String> = text.lines().map(escape::message).collect();
+    let who = if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand { "" } else { "tenure: " };
+    out::note(&format!("{who}{}", lines.join("\n")));
     Exit::Usage
 }
 
