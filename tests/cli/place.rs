@@ -1,7 +1,7 @@
 //! Where the table lives, with which modes, and what is refused there.
 
 use std::fs;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, chown, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
@@ -168,11 +168,33 @@ fn a_table_cut_short_is_refused_and_left_alone() {
 }
 
 #[test]
-fn a_table_of_another_boot_length_or_version_is_never_taken_for_ours() {
-    // Whatever byte of the magic, the version, the fingerprint or the capacity differs: refused.
-    for offset in 0..24 {
-        spoilt(|bytes| bytes[offset] ^= 0x80);
+fn a_table_of_another_layout_is_refused_whatever_differs() {
+    // The words of the header that say what the rest is: magic, version, fingerprint, byte order, capacity.
+    const HEADER_BYTES_CHECKED: u64 = 40;
+    let sandbox = Sandbox::new();
+    sandbox.ok(["upsert", "n"]);
+    let file = fs::File::options().read(true).write(true).open(sandbox.file()).expect("a table");
+    for offset in 0..HEADER_BYTES_CHECKED {
+        let mut byte = [0];
+        file.read_exact_at(&mut byte, offset).expect("a header");
+        file.write_all_at(&[byte[0] ^ 0x80], offset).expect("a writable table");
+        for args in [&["list"][..], &["upsert", "m"], &["init"]] {
+            let ran = sandbox.run(args);
+            assert_eq!(ran.code, Some(5), "byte {offset}, {args:?}: {ran:?}");
+            ran.refused(5, sandbox.file().to_str().expect("UTF-8"));
+        }
+        file.write_all_at(&byte, offset).expect("a writable table");
     }
+    assert_eq!(sandbox.status("n"), "ready", "put back, it is the table that it was");
+}
+
+#[test]
+fn another_version_is_called_that() {
+    let sandbox = Sandbox::new();
+    let file = fs::File::options().write(true).open(sandbox.file()).expect("a table");
+    file.write_all_at(&99_u64.to_le_bytes(), 8).expect("a writable table");
+    let object = sandbox.run(["list", "--json"]).refused_json(5, "other_version");
+    assert!(object["message"].as_str().is_some_and(|message| message.contains("version")), "{object}");
 }
 
 #[test]
