@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use tenure::verbs::LEASE_MS_MAX;
+use tenure::LEASE_MS_MAX;
 
 use super::context::Context;
 use super::exit::CliError;

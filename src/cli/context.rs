@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use tenure::{CreateOptions, Location, NodeId, Table};
 
 use super::exit::CliError;
-use super::out::Out;
+use super::out::{self, Out};
 use super::refusal;
 
 /// Where and how a verb runs.
@@ -35,8 +35,20 @@ impl Context {
 
     /// Opens the table, making it first when there is none.
     pub fn open_or_create(&self) -> Result<Table, CliError> {
-        let (table, _made) = Table::open_or_create(self.location.clone(), &CreateOptions::default())?;
+        let (table, _made) = self.make(&CreateOptions::default())?;
         Ok(table)
+    }
+
+    /// Opens the table, making it with these options when there is none, and says whether it was made now.
+    pub fn make(&self, options: &CreateOptions) -> Result<(Table, bool), CliError> {
+        let (table, made) = Table::open_or_create(self.location.clone(), options)?;
+        if made {
+            self.out.mark_changed();
+        }
+        if table.replaced_stale() {
+            out::note("tenure: the table here was from before the last reboot; an empty one takes its place");
+        }
+        Ok((table, made))
     }
 
     /// Reads a name or id from the command line, and remembers how it was typed for messages.

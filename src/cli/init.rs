@@ -1,7 +1,7 @@
 //! `init`: makes the table, or says that there is one.
 
 use serde::Serialize;
-use tenure::{CreateOptions, Table};
+use tenure::CreateOptions;
 
 use super::args;
 use super::context::Context;
@@ -29,34 +29,38 @@ struct Made {
     dir: String,
     created: bool,
     lease_ms: u64,
+    require_fence: bool,
 }
 
 /// Runs the verb.
 pub fn run(context: &Context, args: InitArgs) -> Result<Exit, CliError> {
     let options = CreateOptions { lease_ms: args.lease, require_fence: args.require_fence };
-    let (table, created) = Table::open_or_create(context.location.clone(), &options)?;
-    if created {
-        context.out.mark_changed();
+    let (table, created) = context.make(&options)?;
+    let made = Made {
+        dir: table.dir().display().to_string(),
+        created,
+        lease_ms: table.default_lease_ms(),
+        require_fence: table.requires_fence(),
+    };
+    if args.require_fence && !made.require_fence {
+        return Err(unfenced(&made.dir));
     }
-    let made = Made { dir: table.dir().display().to_string(), created, lease_ms: table.default_lease_ms() };
+    if args.lease.is_some_and(|asked| asked != made.lease_ms) {
+        out::note(&format!("tenure: --lease has no effect: there is a table, and its lease is {} ms", made.lease_ms));
+    }
     if context.json {
         context.out.json(&made)?;
     } else {
         let what = if created { "made a table in" } else { "there is a table already, unchanged, in" };
         context.out.line(&format!("{what} {}", escape::message(&made.dir)))?;
     }
-    if !created {
-        warn_of_options(&args, made.lease_ms);
-    }
     Ok(Exit::Done)
 }
 
-/// Says which options had no effect because the table stood already.
-fn warn_of_options(args: &InitArgs, lease_ms: u64) {
-    if args.lease.is_some_and(|asked| asked != lease_ms) {
-        out::note(&format!("tenure: --lease has no effect: the table's lease is {lease_ms} ms"));
-    }
-    if args.require_fence {
-        out::note("tenure: --require-fence has no effect on a table that exists; it stays as it was made");
-    }
+/// Fences were asked for and the table that stands does not want them: going on as if it did would be a promise broken.
+fn unfenced(dir: &str) -> CliError {
+    let message =
+        format!("there is a table already in {dir}, and it was made without --require-fence; it stays as it is");
+    CliError::problem(Exit::Refused, "exists", message)
+        .with_hint("make one in another directory (--dir), or remove this one when nobody works on it")
 }

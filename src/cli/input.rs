@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use tenure::SUMMARY_BYTES_MAX;
+use tenure::node::SUMMARY_BYTES_MAX;
 
 use super::exit::CliError;
 

@@ -21,7 +21,7 @@ fn init() {
     let sandbox = Sandbox::empty();
     let made = sandbox.one(["init", "--lease", "1.5"]);
     assert_eq!(made["created"], true);
-    assert_eq!(made["lease_ms"], 1_500);
+    assert_eq!((&made["lease_ms"], &made["require_fence"]), (&json!(1_500), &json!(false)));
     assert_eq!(made["dir"], sandbox.dir().to_str().expect("UTF-8"));
     assert_eq!(sandbox.one(["init"])["created"], false);
 }

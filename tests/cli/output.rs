@@ -67,11 +67,13 @@ fn help_into_a_closed_pipe_is_quiet_too() {
 fn a_reader_verb_on_a_full_device_says_so() {
     let sandbox = Sandbox::new();
     sandbox.ok(["upsert", "n"]);
-    for args in [&["list"][..], &["list", "--json"], &["get", "n"], &["ready"], &["stats"]] {
+    for args in [&["list"][..], &["get", "n"], &["ready"], &["stats"]] {
         let ran = on_a_full_device(&sandbox, args);
         ran.refused(7, "cannot write to standard output");
         assert!(!ran.err.contains("the change was made"), "{ran:?}");
     }
+    let object = on_a_full_device(&sandbox, &["list", "--json"]).refused_json(7, "output");
+    assert_eq!(object["changed"], false);
     let ran = on_a_full_device(&sandbox, &["--help"]);
     ran.refused(7, "cannot write to standard output");
 }

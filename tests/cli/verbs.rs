@@ -13,12 +13,17 @@ fn init_says_where_and_whether_it_was_made_now() {
 }
 
 #[test]
-fn init_on_a_table_that_stands_says_which_options_had_no_effect() {
+fn init_on_a_table_that_stands_promises_nothing_that_is_not_so() {
     let sandbox = Sandbox::new();
-    let ran = sandbox.run(["init", "--lease", "7", "--require-fence"]);
+    let ran = sandbox.run(["init", "--lease", "7"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.err.contains("--lease has no effect"), "{ran:?}");
-    assert!(ran.err.contains("--require-fence has no effect"), "{ran:?}");
+    sandbox.run(["init", "--require-fence"]).refused(1, "without --require-fence");
+    sandbox.run(["init", "--require-fence", "--json"]).refused_json(1, "exists");
+    let fenced = Sandbox::empty();
+    for _ in 0..2 {
+        fenced.ok(["init", "--require-fence"]);
+    }
 }
 
 #[test]
