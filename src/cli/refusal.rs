@@ -96,6 +96,9 @@ pub fn hint(refusal: &Refusal) -> Option<String> {
             "name the holder with --holder; `release --force` takes a claim away from a holder that is known to be gone"
                 .to_owned()
         }
+        Refusal::NotHolder { held_by: None, status, .. } if !status.is_terminal() => {
+            "without --holder (and TENURE_HOLDER) a node that nobody holds can be completed all the same".to_owned()
+        }
         Refusal::NothingReady => {
             "`tenure stats` shows what the rest is: waiting (todo), held (claimed) or blocked".to_owned()
         }

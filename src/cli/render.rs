@@ -12,7 +12,7 @@ const SUMMARY_CHARS_SHOWN: usize = 60;
 type Column = (&'static str, fn(&NodeView) -> String);
 
 /// Columns that no row fills are left out, except the first four.
-const COLUMNS: [Column; 10] = [
+const COLUMNS: [Column; 11] = [
     ("NODE", |view| escape::cell(&view.label())),
     ("STATUS", |view| view.status.name().to_owned()),
     ("GEN", |view| view.generation.to_string()),
@@ -21,6 +21,7 @@ const COLUMNS: [Column; 10] = [
     ("LEASE", |view| view.lease_left_ms.map(duration).unwrap_or_default()),
     ("KIND", |view| text(view.kind.as_deref())),
     ("ROLE", |view| text(view.role.as_deref())),
+    ("ARCHIVED", |view| if view.archived { "yes".to_owned() } else { String::new() }),
     ("NEEDS", needs),
     ("SUMMARY", |view| shortened(view.summary.as_deref().unwrap_or_default())),
 ];

@@ -43,6 +43,21 @@ fn one_a_lost_claim_says_who_has_it_now() {
 }
 
 #[test]
+fn one_what_nobody_holds_is_not_renewed_or_handed_back() {
+    let sandbox = Sandbox::new();
+    sandbox.ok(["upsert", "n"]);
+    sandbox.run(["renew", "n", "--holder", "w", "--json"]).refused_json(1, "not_holder");
+    sandbox.run(["release", "n", "--holder", "w", "--json"]).refused_json(1, "not_holder");
+    let ran = sandbox.run(["complete", "n", "--holder", "w"]);
+    ran.refused(1, "w does not hold n");
+    assert!(ran.err.contains("without --holder"), "{ran:?}");
+    sandbox.run(["release", "n", "--force"]).refused(1, "nobody holds n: it is ready");
+    let object = sandbox.run(["release", "n", "--force", "--json"]).refused_json(1, "not_holder");
+    assert_eq!((&object["node"], &object["status"]), (&json!("n"), &json!("ready")));
+    sandbox.ok(["complete", "n"]);
+}
+
+#[test]
 fn one_not_ready_names_what_it_waits_for() {
     let sandbox = Sandbox::new();
     sandbox.ok(["upsert", "a"]);

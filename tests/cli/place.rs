@@ -227,9 +227,12 @@ fn a_directory_of_somebody_else_is_refused_as_default_place() {
 fn as_ordinary_user(sandbox: &Sandbox, args: &[&str]) -> Ran {
     let mut command = sandbox.command();
     if is_root() {
-        // A copy that nobody can reach, wherever the build directory is.
+        // A copy that nobody can reach, wherever the build directory is. Another process writes it: were it this one,
+        // a test that forks meanwhile would hold it open for writing, and it could not be started.
         let program = sandbox.root().join("tenure-copy");
-        fs::copy(env!("CARGO_BIN_EXE_tenure"), &program).expect("room for a copy");
+        let mut copy = Command::new("cp");
+        let copied = finish(copy.args(["-p", env!("CARGO_BIN_EXE_tenure")]).arg(&program));
+        assert_eq!(copied.code, Some(0), "{copied:?}");
         command = Command::new(program);
         command.env("TENURE_DIR", sandbox.dir()).uid(NOBODY).gid(NOBODY);
     }

@@ -79,6 +79,7 @@ fn a_summary_can_come_from_standard_input() {
         .command()
         .args(["upsert", "n", "--summary", "-"])
         .stdin(Stdio::piped())
+        .stdout(Stdio::null())
         .spawn()
         .expect("the program starts");
     child.stdin.take().expect("a pipe").write_all(b"two\nlines\n").expect("it reads");
@@ -242,6 +243,7 @@ fn list_shows_live_nodes_and_more_when_asked() {
         let out = sandbox.ok(args);
         out.lines().skip(1).filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
     };
+    assert!(sandbox.ok(["list", "--all"]).contains("ARCHIVED"));
     assert_eq!(shown(&["list"]), ["live"]);
     assert_eq!(shown(&["list", "--terminal"]), ["live", "ended"]);
     assert_eq!(shown(&["list", "--archived"]), ["live", "hidden"]);
