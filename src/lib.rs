@@ -48,10 +48,12 @@
 //! | `location`, `region` | where a table lives; making, checking and mapping the file |
 //! | `table` | the transitions: every change of a shared word, with its compare-and-swap |
 //! | `verbs` | the API: [`Table`], [`Worker`], [`Claim`] |
+//! | [`formats`] | graphs as files: JSON Lines, WfFormat |
 
 mod clock;
 mod derive;
 pub mod error;
+pub mod formats;
 mod graph;
 pub mod id;
 mod layout;
