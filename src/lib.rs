@@ -49,6 +49,7 @@
 //! | `table` | the transitions: every change of a shared word, with its compare-and-swap |
 //! | `verbs` | the API: [`Table`], [`Worker`], [`Claim`] |
 //! | [`formats`] | graphs as files: JSON Lines, WfFormat |
+//! | [`run`] | the worker loop around a command |
 
 mod clock;
 mod derive;
@@ -62,6 +63,7 @@ pub mod node;
 mod process;
 mod record;
 mod region;
+pub mod run;
 mod sync;
 mod table;
 mod verbs;
