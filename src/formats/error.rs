@@ -146,6 +146,23 @@ impl FormatError {
         }
     }
 
+    /// The line that it is about, counted from 1, where it is about one.
+    pub fn line(&self) -> Option<usize> {
+        match self {
+            FormatError::LineTooLong { line }
+            | FormatError::NotUtf8 { line, .. }
+            | FormatError::Json { line, .. }
+            | FormatError::TooManyNodes { at: Place::Line(line) }
+            | FormatError::Field { at: Place::Line(line), .. }
+            | FormatError::Name { at: Place::Line(line), .. }
+            | FormatError::Nameless { at: Place::Line(line) }
+            | FormatError::Duplicate { at: Place::Line(line), .. }
+            | FormatError::UnknownNode { at: Place::Line(line), .. }
+            | FormatError::SelfReference { at: Place::Line(line), .. } => Some(*line),
+            _ => None,
+        }
+    }
+
     /// A JSON error as ours: the parser's own words without its position, which counts from the start of one line.
     pub(super) fn json(error: &serde_json::Error, line_offset: usize, hint: &str) -> FormatError {
         let position = format!(" at line {} column {}", error.line(), error.column());

@@ -56,7 +56,8 @@ pub fn holder_names(workers: usize) -> Vec<String> {
 }
 
 /// A request from outside to stop. The first one is passed on to the commands, a second one kills them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Interrupt {
     /// The terminal went away.
     Hangup,

@@ -46,7 +46,6 @@ pub struct Report {
     /// The share of the workers' time that was spent on nodes.
     pub busy_percent: f64,
     /// The interrupt that ended the run early.
-    #[serde(skip)]
     pub stopped_by: Option<Interrupt>,
 }
 

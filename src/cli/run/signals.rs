@@ -1,0 +1,60 @@
+//! Ctrl-C and its kin, handed on as interrupts.
+
+use crossbeam::channel::{self, Receiver};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::{Handle, Signals as Iterator};
+use tenure::run::Interrupt;
+
+use crate::cli::exit::{CliError, Exit};
+
+/// The signals, until it is dropped.
+pub(super) struct Signals {
+    interrupts: Receiver<Interrupt>,
+    handle: Handle,
+}
+
+impl Signals {
+    /// Listens. A signal that the program was started to ignore stays ignored: that is how `nohup`, and a shell that
+    /// starts something in the background, ask for it.
+    pub(super) fn install() -> Result<Signals, CliError> {
+        let ignored = ignored();
+        let wanted = [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|signal| ignored & (1 << (signal - 1)) == 0);
+        let mut signals = Iterator::new(wanted).map_err(|error| {
+            CliError::problem(Exit::Refused, "signals", format!("cannot listen for signals: {error}"))
+        })?;
+        let handle = signals.handle();
+        let (tell, interrupts) = channel::unbounded();
+        std::thread::Builder::new()
+            .spawn(move || {
+                for signal in signals.forever() {
+                    let interrupt = match signal {
+                        SIGHUP => Interrupt::Hangup,
+                        SIGTERM => Interrupt::Term,
+                        _ => Interrupt::Int,
+                    };
+                    if tell.send(interrupt).is_err() {
+                        return;
+                    }
+                }
+            })
+            .map_err(|error| CliError::problem(Exit::Refused, "run", format!("cannot start a thread: {error}")))?;
+        Ok(Signals { interrupts, handle })
+    }
+
+    pub(super) fn interrupts(&self) -> &Receiver<Interrupt> {
+        &self.interrupts
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        self.handle.close();
+    }
+}
+
+/// The signals that this process ignores, a bit each. When the system does not say, none.
+fn ignored() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default()
+}
