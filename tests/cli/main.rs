@@ -6,6 +6,7 @@ mod hostile;
 mod json;
 mod output;
 mod place;
+mod race;
 mod signals;
 mod support;
 mod usage;
