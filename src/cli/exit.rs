@@ -162,6 +162,7 @@ impl CliError {
     pub fn hint(&self) -> Option<String> {
         match self {
             CliError::Refused(refusal) => refusal::hint(refusal),
+            CliError::Open(error) => refusal::open_hint(error),
             CliError::Problem(problem) => problem.hint.clone(),
             CliError::Output { changed: true, .. } => Some("`tenure get NODE` shows what became of it".to_owned()),
             _ => None,
@@ -172,6 +173,7 @@ impl CliError {
     pub fn fields(&self) -> Map<String, Value> {
         match self {
             CliError::Refused(refusal) => refusal::fields(refusal),
+            CliError::Open(error) => refusal::open_fields(error),
             CliError::Problem(problem) => problem.fields.clone(),
             CliError::Output { changed, .. } => Map::from_iter([("changed".to_owned(), Value::from(*changed))]),
             _ => Map::new(),

@@ -1,7 +1,7 @@
 //! What the program adds to a refusal: the keys of its JSON object, a hint, and the names as the user typed them.
 
 use serde_json::{Map, Value, json};
-use tenure::{NameError, Refusal, Seen};
+use tenure::{NameError, OpenError, Refusal, Seen};
 
 /// Applies `change` to every node label that the refusal carries.
 pub fn rename(refusal: &mut Refusal, change: impl Fn(&mut String)) {
@@ -111,6 +111,38 @@ pub fn hint(refusal: &Refusal) -> Option<String> {
         _ => return None,
     };
     Some(text)
+}
+
+/// The path that a table could not be opened at.
+pub fn open_fields(error: &OpenError) -> Map<String, Value> {
+    let (key, path) = match error {
+        OpenError::Absent { dir }
+        | OpenError::Stale { dir }
+        | OpenError::NetworkFileSystem { dir, .. }
+        | OpenError::NoSpace { dir, .. } => ("dir", dir),
+        OpenError::NotOurs { path, .. }
+        | OpenError::NotAFile { path, .. }
+        | OpenError::NotATable { path, .. }
+        | OpenError::OtherVersion { path, .. }
+        | OpenError::Damaged { path, .. }
+        | OpenError::Io { path, .. } => ("path", path),
+        _ => return Map::new(),
+    };
+    Map::from_iter([(key.to_owned(), path.display().to_string().into())])
+}
+
+/// What to do next about a table that cannot be used, where the message does not say it already.
+pub fn open_hint(error: &OpenError) -> Option<String> {
+    let text = match error {
+        OpenError::NotOurs { .. }
+        | OpenError::NotAFile { .. }
+        | OpenError::NotATable { .. }
+        | OpenError::Damaged { .. }
+        | OpenError::Io { .. } => "it is left as it is; --dir or TENURE_DIR names another directory",
+        OpenError::NoSpace { .. } => "make room there, or name another directory with --dir or TENURE_DIR",
+        _ => return None,
+    };
+    Some(text.to_owned())
 }
 
 #[cfg(test)]

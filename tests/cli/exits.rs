@@ -148,6 +148,16 @@ fn four_no_such_node_names_it_as_typed() {
 }
 
 #[test]
+fn a_node_typed_as_id_is_named_by_its_id() {
+    let sandbox = Sandbox::new();
+    sandbox.ok(["upsert", "n"]);
+    let id = sandbox.one(["get", "n"])["id"].as_str().expect("an id").to_owned();
+    sandbox.claim("n", "w");
+    sandbox.run(["claim", &id, "--holder", "v"]).refused(1, &format!("{id} is held by w"));
+    sandbox.run(["claim", "n", "--holder", "v"]).refused(1, "n is held by w");
+}
+
+#[test]
 fn four_a_refused_upsert_leaves_no_node_behind() {
     let sandbox = Sandbox::new();
     sandbox.run(["upsert", "new", "--needs", "nowhere"]).refused(4, "nowhere");
@@ -178,7 +188,8 @@ fn five_every_verb_but_the_makers_wants_a_table() {
     ];
     for call in calls {
         sandbox.run(*call).refused(5, "tenure init");
-        sandbox.run(call.iter().chain(&["--json"])).refused_json(5, "absent");
+        let object = sandbox.run(call.iter().chain(&["--json"])).refused_json(5, "absent");
+        assert_eq!(object["dir"], sandbox.dir().to_str().expect("UTF-8"));
         assert!(!sandbox.dir().exists(), "{call:?} made something");
     }
 }

@@ -119,7 +119,9 @@ fn a_directory_in_place_of_the_table_is_refused() {
     fs::remove_file(&file).expect("it was there");
     fs::create_dir(&file).expect("a directory");
     for args in [&["list"][..], &["init"]] {
-        sandbox.run(args).refused(5, "directory");
+        let ran = sandbox.run(args);
+        ran.refused(5, "directory");
+        assert!(ran.err.contains("--dir"), "it does not say what to do next: {ran:?}");
     }
 }
 
