@@ -1,0 +1,310 @@
+//! The nodes, and the verbs that change the graph: upsert, import, link, unlink, and making room (N1-N5).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tenure::{Change, NodeId, NodeSpec, Outcome, Seen, Status};
+
+use super::answers::No;
+
+/// What a table is made with.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Rules {
+    pub capacity: usize,
+    pub lease_ms: u64,
+    pub require_fence: bool,
+}
+
+impl Default for Rules {
+    fn default() -> Rules {
+        Rules { capacity: 4_096, lease_ms: tenure::verbs::LEASE_MS_DEFAULT, require_fence: false }
+    }
+}
+
+/// A live claim.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Lease {
+    pub holder: String,
+    pub renewed_at_ms: u64,
+    pub lease_ms: u64,
+}
+
+impl Lease {
+    /// A lease of 5 ms that started at 10 has run out at 15.
+    pub fn has_run_out(&self, now_ms: u64) -> bool {
+        now_ms >= self.renewed_at_ms + self.lease_ms
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Node {
+    pub name: Option<String>,
+    pub kind: String,
+    pub role: String,
+    pub run: String,
+    pub summary: String,
+    pub cost: u32,
+    pub parent: Option<NodeId>,
+    pub needs: BTreeSet<NodeId>,
+    pub end: Option<Outcome>,
+    pub lease: Option<Lease>,
+    pub generation: u64,
+    pub archived: bool,
+    /// Counts up over all nodes: the order of creation, and of ends.
+    pub created: u64,
+    pub finished: u64,
+}
+
+impl Node {
+    fn new(name: Option<String>, created: u64) -> Node {
+        Node {
+            name,
+            kind: String::new(),
+            role: String::new(),
+            run: String::new(),
+            summary: String::new(),
+            cost: 1,
+            parent: None,
+            needs: BTreeSet::new(),
+            end: None,
+            lease: None,
+            generation: 0,
+            archived: false,
+            created,
+            finished: 0,
+        }
+    }
+
+    pub fn status(&self) -> Status {
+        match (self.end, &self.lease) {
+            (Some(outcome), _) => outcome.status(),
+            (None, Some(_)) => Status::Claimed,
+            (None, None) => Status::Open,
+        }
+    }
+
+    pub fn has_failed(&self) -> bool {
+        matches!(self.end, Some(Outcome::Failed | Outcome::Cancelled))
+    }
+}
+
+/// The whole table.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Model {
+    pub rules: Rules,
+    pub nodes: BTreeMap<NodeId, Node>,
+    pub ticks: u64,
+}
+
+impl Model {
+    pub fn new(rules: Rules) -> Model {
+        Model { rules, nodes: BTreeMap::new(), ticks: 0 }
+    }
+
+    pub fn tick(&mut self) -> u64 {
+        self.ticks += 1;
+        self.ticks
+    }
+
+    /// What verbs print for a node: its name, else its id.
+    pub fn label(&self, id: NodeId) -> String {
+        self.nodes.get(&id).and_then(|n| n.name.clone()).unwrap_or_else(|| id.to_string())
+    }
+
+    pub fn node(&self, id: NodeId) -> Result<&Node, No> {
+        self.nodes.get(&id).ok_or_else(|| No::new("no_such_node").node(id.to_string()))
+    }
+
+    pub fn node_mut(&mut self, id: NodeId) -> Result<&mut Node, No> {
+        self.nodes.get_mut(&id).ok_or_else(|| No::new("no_such_node").node(id.to_string()))
+    }
+
+    pub fn refuse_ended(&self, id: NodeId) -> No {
+        let generation = self.nodes.get(&id).map_or(0, |n| n.generation);
+        No::new("ended").node(self.label(id)).status(self.seen(id)).generation(generation)
+    }
+
+    pub fn upsert(&mut self, spec: &NodeSpec, existing: bool) -> Result<(NodeId, Change), No> {
+        let id = spec_id(spec)?;
+        if existing {
+            self.node(id)?;
+        }
+        let mut answers = self.import(std::slice::from_ref(spec))?;
+        Ok(answers.remove(0))
+    }
+
+    /// All or nothing: the work is done on a copy that replaces the model at the end.
+    pub fn import(&mut self, specs: &[NodeSpec]) -> Result<Vec<(NodeId, Change)>, No> {
+        let ids = specs.iter().map(spec_id).collect::<Result<Vec<_>, _>>()?;
+        let mut copy = self.clone();
+        let mut made = BTreeSet::new();
+        let mut seen = BTreeSet::new();
+        for (spec, &id) in specs.iter().zip(&ids) {
+            if !seen.insert(id) {
+                return Err(No::new("duplicate").node(spec.name.clone().unwrap_or_else(|| id.to_string())));
+            }
+            match copy.nodes.get(&id) {
+                Some(node) if node.end.is_some() => return Err(self.refuse_ended(id)),
+                Some(_) => {}
+                None => {
+                    made.insert(id);
+                }
+            }
+        }
+        copy.make_room(made.len(), specs, &ids)?;
+        for (spec, &id) in specs.iter().zip(&ids) {
+            if made.contains(&id) {
+                let created = copy.tick();
+                copy.nodes.insert(id, Node::new(spec.name.clone(), created));
+            }
+        }
+        let mut answers = Vec::new();
+        for (spec, &id) in specs.iter().zip(&ids) {
+            let before = copy.nodes.get(&id).cloned();
+            copy.apply(id, spec)?;
+            let change = match (made.contains(&id), before.as_ref() == copy.nodes.get(&id)) {
+                (true, _) => Change::Created,
+                (false, true) => Change::Unchanged,
+                (false, false) => Change::Updated,
+            };
+            answers.push((id, change));
+        }
+        if copy.has_loop() {
+            return Err(No::new("cycle"));
+        }
+        *self = copy;
+        Ok(answers)
+    }
+
+    /// What is not named stays, what is given as empty is cleared (N3).
+    fn apply(&mut self, id: NodeId, spec: &NodeSpec) -> Result<(), No> {
+        for &other in spec.needs.iter().chain(spec.parent.iter().flatten()) {
+            if other == id {
+                return Err(No::new("self_link").node(self.label(id)));
+            }
+            self.node(other)?;
+        }
+        let node = self.node_mut(id)?;
+        let texts = [&spec.kind, &spec.role, &spec.run, &spec.summary];
+        let fields = [&mut node.kind, &mut node.role, &mut node.run, &mut node.summary];
+        for (text, field) in texts.into_iter().zip(fields) {
+            if let Some(text) = text {
+                field.clone_from(text);
+            }
+        }
+        if let Some(cost) = spec.cost {
+            node.cost = cost;
+        }
+        if let Some(parent) = spec.parent {
+            node.parent = parent;
+        }
+        node.needs.extend(spec.needs.iter().copied());
+        Ok(())
+    }
+
+    pub fn link(&mut self, parent: NodeId, child: NodeId) -> Result<bool, No> {
+        if parent == child {
+            return Err(No::new("self_link").node(self.label(parent)));
+        }
+        self.node(parent)?;
+        let node = self.node(child)?;
+        if node.needs.contains(&parent) {
+            return Ok(false);
+        }
+        if node.end.is_some() {
+            return Err(self.refuse_ended(child));
+        }
+        let mut copy = self.clone();
+        copy.node_mut(child)?.needs.insert(parent);
+        if copy.has_loop() {
+            return Err(No::new("cycle"));
+        }
+        *self = copy;
+        Ok(true)
+    }
+
+    pub fn unlink(&mut self, parent: NodeId, child: NodeId) -> Result<bool, No> {
+        self.node(parent)?;
+        if !self.node(child)?.needs.contains(&parent) {
+            return Ok(false);
+        }
+        if self.node(child)?.end.is_some() {
+            return Err(self.refuse_ended(child));
+        }
+        Ok(self.node_mut(child)?.needs.remove(&parent))
+    }
+
+    /// Whether dependency and parent edges, taken together as one directed graph, close a loop: take away nodes that
+    /// nothing points at until none is left or none can be taken.
+    pub fn has_loop(&self) -> bool {
+        let above = |n: &Node| n.needs.iter().copied().chain(n.parent).collect::<BTreeSet<_>>();
+        let mut left: BTreeMap<NodeId, BTreeSet<NodeId>> = self.nodes.iter().map(|(&id, n)| (id, above(n))).collect();
+        loop {
+            let free: Vec<NodeId> =
+                left.iter().filter(|(_, up)| up.iter().all(|u| !left.contains_key(u))).map(|(&id, _)| id).collect();
+            if free.is_empty() {
+                return !left.is_empty();
+            }
+            free.iter().for_each(|id| {
+                left.remove(id);
+            });
+        }
+    }
+
+    /// N5. Nodes that the same import names stay.
+    fn make_room(&mut self, new: usize, specs: &[NodeSpec], ids: &[NodeId]) -> Result<(), No> {
+        let named: BTreeSet<NodeId> = specs
+            .iter()
+            .flat_map(|s| s.needs.iter().copied().chain(s.parent.flatten()))
+            .chain(ids.iter().copied())
+            .collect();
+        while self.nodes.len() + new > self.rules.capacity {
+            let victim = self
+                .nodes
+                .iter()
+                .filter(|(id, n)| n.end.is_some() && !named.contains(id) && !self.still_blocks(**id))
+                .min_by_key(|(_, n)| (!n.archived, n.finished))
+                .map(|(&id, _)| id);
+            match victim {
+                Some(id) => self.prune(id),
+                None => return Err(No::new("full")),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether somebody unfinished waits for this failed or cancelled node.
+    fn still_blocks(&self, id: NodeId) -> bool {
+        let failed = self.nodes.get(&id).is_some_and(Node::has_failed);
+        failed && self.nodes.values().any(|n| n.end.is_none() && n.needs.contains(&id))
+    }
+
+    /// Its edges go with it; what stood under it in the forest moves up to its parent.
+    fn prune(&mut self, id: NodeId) {
+        let parent = self.nodes.remove(&id).and_then(|n| n.parent);
+        for node in self.nodes.values_mut() {
+            node.needs.remove(&id);
+            if node.parent == Some(id) {
+                node.parent = parent;
+            }
+        }
+    }
+
+    pub fn is_terminal(&self, id: NodeId) -> bool {
+        self.nodes.get(&id).is_some_and(|n| n.end.is_some())
+    }
+
+    /// What a reader sees; a node that is not there reads as `todo`, which no caller reaches.
+    pub fn seen(&self, id: NodeId) -> Seen {
+        self.derive().seen.get(&id).copied().unwrap_or(Seen::Todo)
+    }
+}
+
+/// The id that a spec speaks of (N1).
+pub fn spec_id(spec: &NodeSpec) -> Result<NodeId, No> {
+    match (spec.id, &spec.name) {
+        (Some(id), Some(name)) if id != NodeId::of_name(name) => Err(No::new("bad_name")),
+        (Some(id), _) => Ok(id),
+        (None, Some(name)) => Ok(NodeId::of_name(name)),
+        (None, None) => Ok(NodeId::fresh()),
+    }
+}
