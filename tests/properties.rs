@@ -391,8 +391,13 @@ fn rules() -> impl Strategy<Value = Rules> {
     prop::bool::weighted(0.2).prop_map(|require_fence| Rules { require_fence, ..Rules::default() })
 }
 
+/// A failure is shown with the verbs it shrank to; what it teaches becomes a test in `regressions`, not a file of seeds.
+fn config(cases: u32, max_shrink_iters: u32) -> ProptestConfig {
+    ProptestConfig { cases, max_shrink_iters, failure_persistence: None, ..ProptestConfig::default() }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, max_shrink_iters: 20_000, ..ProptestConfig::default() })]
+    #![proptest_config(config(256, 20_000))]
 
     #[test]
     fn a_table_answers_as_the_rules_say(rules in rules(), steps in proptest::collection::vec(step(8), 1..60)) {
@@ -405,7 +410,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 10, max_shrink_iters: 200, ..ProptestConfig::default() })]
+    #![proptest_config(config(10, 200))]
 
     /// N5: twenty names fight over six slots; the rest of the table is filled with live nodes.
     #[test]

@@ -52,13 +52,19 @@ impl Model {
         }
     }
 
-    /// What a holder that has a claim is answered: that claim with `resume`, else `busy`.
-    fn already_holds(&self, holder: &str, held: NodeId, resume: bool) -> Result<Got, No> {
-        if resume {
-            return Ok(self.got(held, true));
-        }
+    fn busy(&self, holder: &str, held: NodeId) -> No {
         let generation = self.nodes[&held].generation;
-        Err(No::new("busy").node(self.label(held)).holder(Some(holder.to_owned())).generation(generation))
+        No::new("busy").node(self.label(held)).holder(Some(holder.to_owned())).generation(generation)
+    }
+
+    /// The holder asks again for what it has: it is evidently alive, so its lease runs from now.
+    fn resume(&mut self, held: NodeId, options: &ClaimOptions, now_ms: u64) -> Result<Got, No> {
+        let lease_ms = options.lease_ms.unwrap_or(self.rules.lease_ms);
+        if let Some(lease) = self.node_mut(held)?.lease.as_mut() {
+            lease.renewed_at_ms = now_ms;
+            lease.lease_ms = lease_ms;
+        }
+        Ok(self.got(held, true))
     }
 
     /// C1. What has run out is taken back first: the node's lease, and the holder's own on another node.
@@ -68,10 +74,15 @@ impl Model {
         if let Some(held) = self.held_by(holder) {
             self.take_back_if_run_out(held, now_ms);
         }
-        self.check_fence(id, options.generation)?;
-        if let Some(held) = self.held_by(holder) {
-            return self.already_holds(holder, held, options.resume);
+        match self.held_by(holder) {
+            Some(held) if held == id && options.resume => {
+                self.check_fence(id, options.generation)?;
+                return self.resume(held, options, now_ms);
+            }
+            Some(held) => return Err(self.busy(holder, held)),
+            None => {}
         }
+        self.check_fence(id, options.generation)?;
         let node = self.node(id)?;
         if node.end.is_some() {
             return Err(self.refuse_ended(id));
@@ -102,7 +113,7 @@ impl Model {
             self.take_back_if_run_out(id, now_ms);
         }
         if let Some(held) = self.held_by(holder) {
-            return self.already_holds(holder, held, options.resume);
+            return if options.resume { self.resume(held, options, now_ms) } else { Err(self.busy(holder, held)) };
         }
         let next = self.ready().into_iter().find(|row| row.role.as_deref().is_none_or(|role| roles.contains(&role)));
         match next {

@@ -16,7 +16,7 @@ pub struct Rules {
 
 impl Default for Rules {
     fn default() -> Rules {
-        Rules { capacity: 4_096, lease_ms: tenure::verbs::LEASE_MS_DEFAULT, require_fence: false }
+        Rules { capacity: 4_096, lease_ms: tenure::LEASE_MS_DEFAULT, require_fence: false }
     }
 }
 
@@ -125,8 +125,8 @@ impl Model {
 
     pub fn upsert(&mut self, spec: &NodeSpec, existing: bool) -> Result<(NodeId, Change), No> {
         let id = spec_id(spec)?;
-        if existing {
-            self.node(id)?;
+        if existing && !self.nodes.contains_key(&id) {
+            return Err(No::new("no_such_node").node(spec.name.clone().unwrap_or_else(|| id.to_string())));
         }
         let mut answers = self.import(std::slice::from_ref(spec))?;
         Ok(answers.remove(0))
@@ -142,12 +142,8 @@ impl Model {
             if !seen.insert(id) {
                 return Err(No::new("duplicate").node(spec.name.clone().unwrap_or_else(|| id.to_string())));
             }
-            match copy.nodes.get(&id) {
-                Some(node) if node.end.is_some() => return Err(self.refuse_ended(id)),
-                Some(_) => {}
-                None => {
-                    made.insert(id);
-                }
+            if !copy.nodes.contains_key(&id) {
+                made.insert(id);
             }
         }
         copy.make_room(made.len(), specs, &ids)?;
@@ -161,6 +157,10 @@ impl Model {
         for (spec, &id) in specs.iter().zip(&ids) {
             let before = copy.nodes.get(&id).cloned();
             copy.apply(id, spec)?;
+            // What already is as asked is not touched, so it may have ended.
+            if before.as_ref() != copy.nodes.get(&id) && self.is_terminal(id) {
+                return Err(self.refuse_ended(id));
+            }
             let change = match (made.contains(&id), before.as_ref() == copy.nodes.get(&id)) {
                 (true, _) => Change::Created,
                 (false, true) => Change::Unchanged,
@@ -177,7 +177,7 @@ impl Model {
 
     /// What is not named stays, what is given as empty is cleared (N3).
     fn apply(&mut self, id: NodeId, spec: &NodeSpec) -> Result<(), No> {
-        for &other in spec.needs.iter().chain(spec.parent.iter().flatten()) {
+        for &other in spec.parent.iter().flatten().chain(&spec.needs) {
             if other == id {
                 return Err(No::new("self_link").node(self.label(id)));
             }
@@ -202,10 +202,7 @@ impl Model {
     }
 
     pub fn link(&mut self, parent: NodeId, child: NodeId) -> Result<bool, No> {
-        if parent == child {
-            return Err(No::new("self_link").node(self.label(parent)));
-        }
-        self.node(parent)?;
+        self.check_edge(parent, child)?;
         let node = self.node(child)?;
         if node.needs.contains(&parent) {
             return Ok(false);
@@ -222,8 +219,14 @@ impl Model {
         Ok(true)
     }
 
-    pub fn unlink(&mut self, parent: NodeId, child: NodeId) -> Result<bool, No> {
+    fn check_edge(&self, parent: NodeId, child: NodeId) -> Result<(), No> {
         self.node(parent)?;
+        self.node(child)?;
+        if parent == child { Err(No::new("self_link").node(self.label(parent))) } else { Ok(()) }
+    }
+
+    pub fn unlink(&mut self, parent: NodeId, child: NodeId) -> Result<bool, No> {
+        self.check_edge(parent, child)?;
         if !self.node(child)?.needs.contains(&parent) {
             return Ok(false);
         }
