@@ -28,7 +28,7 @@ mod record;
 mod sync;
 #[path = "../src/table/mod.rs"]
 mod table;
-#[path = "../src/word.rs"]
+#[path = "../src/word/mod.rs"]
 mod word;
 
 mod claims;

@@ -97,7 +97,7 @@ pub enum OpenError {
         me: u32,
     },
     /// A symbolic link or something else stands where the file or directory should.
-    #[error("{path} is {what}; it is not followed")]
+    #[error("{path} is {what}")]
     NotAFile {
         /// The path.
         path: PathBuf,
@@ -293,6 +293,16 @@ pub enum Refusal {
         /// Its generation.
         generation: u64,
     },
+    /// Nobody holds the node.
+    #[error("nobody holds {node}: it is {} at generation {generation}", status.name())]
+    NotHeld {
+        /// The node.
+        node: String,
+        /// What the node is.
+        status: Seen,
+        /// Its generation.
+        generation: u64,
+    },
     /// The table wants a fence with every completion.
     #[error("this table was made with --require-fence: name the generation (--gen) of {node}")]
     FenceRequired {
@@ -357,6 +367,7 @@ impl Refusal {
             Refusal::Busy { .. } => "busy",
             Refusal::GenerationMismatch { .. } => "generation_mismatch",
             Refusal::NotHolder { .. } => "not_holder",
+            Refusal::NotHeld { .. } => "not_held",
             Refusal::FenceRequired { .. } => "fence_required",
             Refusal::NothingReady => "nothing_ready",
             Refusal::Full { .. } => "full",

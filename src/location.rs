@@ -66,7 +66,7 @@ impl Location {
             Err(source) => return Err(OpenError::Io { what: "look at", path: self.dir.clone(), source }),
         };
         if meta.is_symlink() {
-            return Err(OpenError::NotAFile { path: self.dir.clone(), what: "a symbolic link" });
+            return Err(OpenError::NotAFile { path: self.dir.clone(), what: "a symbolic link, which is not followed" });
         }
         if !meta.is_dir() {
             return Err(OpenError::NotAFile { path: self.dir.clone(), what: "not a directory" });

@@ -77,7 +77,9 @@ impl Region {
         let file = match rustix::fs::open(&path, flags, Mode::empty()) {
             Ok(fd) => File::from(fd),
             Err(rustix::io::Errno::NOENT) => return Ok(Opened::Absent),
-            Err(rustix::io::Errno::LOOP) => return Err(OpenError::NotAFile { path, what: "a symbolic link" }),
+            Err(rustix::io::Errno::LOOP) => {
+                return Err(OpenError::NotAFile { path, what: "a symbolic link, which is not followed" });
+            }
             Err(rustix::io::Errno::ISDIR) => return Err(OpenError::NotAFile { path, what: "a directory" }),
             Err(rustix::io::Errno::NXIO) => return Err(OpenError::NotAFile { path, what: "a socket or a pipe" }),
             Err(errno) => return Err(io("open", &path)(errno)),

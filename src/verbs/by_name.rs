@@ -77,7 +77,7 @@ impl Table {
     /// Hands a claim back whoever holds it, and says whom it was taken from.
     ///
     /// # Errors
-    /// [`Refusal::NoSuchNode`], [`Refusal::GenerationMismatch`]; [`Refusal::NotHolder`] when nobody holds it.
+    /// [`Refusal::NoSuchNode`], [`Refusal::GenerationMismatch`]; [`Refusal::NotHeld`] when nobody holds it.
     pub fn release_forced(&self, node: NodeId, generation: Option<u64>) -> Result<Reclaimed, Refusal> {
         let mut quiet_ms = 0;
         let (slot, back) = self.back(node, |core, slot, seen| {
@@ -90,7 +90,11 @@ impl Table {
                 self.reclaimed(Taken { slot, holder, generation: to.generation(), quiet_ms })
             }
             Back::OtherGeneration(word) => Err(self.mismatch(slot, generation, word)),
-            Back::Refused(word) => Err(self.not_holder(slot, "anybody", word)?),
+            Back::Refused(word) => Err(Refusal::NotHeld {
+                node: self.label(slot),
+                status: self.seen_now(slot, word)?,
+                generation: word.generation(),
+            }),
             Back::Moved => Err(Refusal::Contended { tries: TRIES }),
         }
     }
@@ -130,7 +134,9 @@ impl Table {
                     holder: self.holder_name(held_by)?,
                     generation: word.generation(),
                 },
-                (holder, _) => self.not_holder(slot, holder.as_deref().unwrap_or("the caller"), word)?,
+                (Some(holder), _) => self.not_holder(slot, holder, word)?,
+                // Nobody holds it and nobody claims to: only the version can have changed since.
+                (None, None) => Refusal::Contended { tries: 1 },
             }),
             End::NotReady => Err(self.waiting(slot)?),
             End::Moved => Err(Refusal::Contended { tries: TRIES }),
@@ -213,8 +219,10 @@ impl Table {
             let text = match summary {
                 None => None,
                 Some(summary) => {
-                    let Some(bytes) = core.read_text(seen.text(slot))? else { continue };
-                    let Some(record) = Record::decode(&bytes) else { continue };
+                    let Some(record) = core.read_text(seen.text(slot))?.and_then(|bytes| Record::decode(&bytes)) else {
+                        self.look_again(seen.root)?;
+                        continue;
+                    };
                     let record = Record { summary: summary.to_owned(), ..record };
                     Some(draft.write(TextOf::Node(slot), &record.encode()).map_err(stopped)?.head())
                 }
@@ -249,13 +257,15 @@ impl Table {
     pub(crate) fn granted(&self, slot: u16, claimed: NodeWord, resumed: bool) -> Result<Granted, Refusal> {
         let core = self.core();
         for _ in 0..TRIES {
-            let (_, graph) = core.load().map_err(|stop| self.refusal(stop))?;
+            let (root, graph) = core.load().map_err(|stop| self.refusal(stop))?;
             let now = core.node(slot)?.word.load(Ordering::Acquire);
             if now.generation() != claimed.generation() || now.holder() != claimed.holder() {
                 return Err(self.lost(slot, claimed.generation()));
             }
-            let Some(node) = graph.node(slot) else { continue };
-            let Some(record) = self.record_in(&graph, slot)? else { continue };
+            let (Some(node), Some(record)) = (graph.node(slot), self.record_in(&graph, slot)?) else {
+                self.look_again(root)?;
+                continue;
+            };
             return Ok(Granted {
                 id: node.id,
                 name: (!record.name.is_empty()).then_some(record.name),

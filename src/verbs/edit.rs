@@ -3,7 +3,7 @@
 use ahash::AHashSet;
 
 use crate::clock;
-use crate::error::{NameError, Refusal};
+use crate::error::{Damaged, NameError, Refusal};
 use crate::graph::{Edge, Graph, Node};
 use crate::id::NodeId;
 use crate::layout::{EDGES, NODES};
@@ -145,8 +145,11 @@ impl Table {
             if let Some(head) = text {
                 let block = edit.core.fixed.blocks.get(usize::from(head));
                 let record = block.map_or(TextRef::NONE, |block| block.text.load(Ordering::Acquire));
-                if edit.word(slot)? != word || record.is_none() || record.of() != TextOf::Node(slot) {
+                if edit.word(slot)? != word {
                     return Ok(Planned::Again);
+                }
+                if record.is_none() || record.of() != TextOf::Node(slot) {
+                    return Err(Damaged { what: "the text that a node ended with is not there" }.into());
                 }
                 if let Some(node) = edit.graph.node_mut(slot) {
                     node.text = record;
@@ -304,6 +307,7 @@ impl Edit<'_> {
         let mut edges = Vec::new();
         for ((&slot, spec), change) in slots.iter().zip(specs).zip(&mut changes) {
             let Some(fields) = self.set_fields(slot, spec, *change == Change::Created)? else {
+                self.table.look_again(self.root)?;
                 return Ok(Planned::Again);
             };
             let mut linked = false;

@@ -4,17 +4,18 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::clock;
-use crate::error::{NameError, OpenError, Refusal};
+use crate::error::{Damaged, NameError, OpenError, Refusal};
 use crate::graph::Holder;
 use crate::id::check_name;
 use crate::location::Location;
 use crate::process;
 use crate::record::name_hash;
 use crate::region::{Opened, Region, Settings};
+use crate::sync::Ordering;
 use crate::table::claim::{Holding, Who};
 use crate::table::{Core, Stop, TRIES};
 use crate::verbs::edit::{Edit, Planned};
-use crate::word::{self, OwnerWord, Step, TextOf};
+use crate::word::{self, OwnerWord, RootWord, Step, TextOf};
 
 /// Lease of a claim when neither it nor the table names one: five minutes.
 pub const LEASE_MS_DEFAULT: u64 = 300_000;
@@ -117,7 +118,7 @@ impl Table {
 
     /// Whether completions must name a generation.
     pub fn requires_fence(&self) -> bool {
-        self.core().fixed.header.options.load(crate::sync::Ordering::Relaxed) & 1 != 0
+        self.core().fixed.header.options.load(Ordering::Relaxed) & 1 != 0
     }
 
     /// The words, for whoever only reads them.
@@ -136,10 +137,11 @@ impl Table {
     pub(crate) fn find_holder(&self, holder: &str) -> Result<Option<Who>, Refusal> {
         let core = self.core();
         for _ in 0..TRIES {
-            let (_, graph) = core.load().map_err(|stop| self.refusal(stop))?;
+            let (root, graph) = core.load().map_err(|stop| self.refusal(stop))?;
             if let Some(found) = known_holder(&core, &graph, holder)? {
                 return Ok(found);
             }
+            self.look_again(root)?;
         }
         Err(Refusal::Contended { tries: TRIES })
     }
@@ -155,7 +157,10 @@ impl Table {
             match known_holder(&edit.core, &edit.graph, holder)? {
                 Some(Some(who)) => return Ok(Planned::Nothing(who)),
                 Some(None) => {}
-                None => return Ok(Planned::Again),
+                None => {
+                    self.look_again(edit.root)?;
+                    return Ok(Planned::Again);
+                }
             }
             let slot = match edit.graph.free_holder() {
                 Some(slot) => slot,
@@ -182,8 +187,18 @@ impl Table {
             if let Some(bytes) = core.read_text(name)? {
                 return Ok(String::from_utf8_lossy(&bytes).into_owned());
             }
+            self.look_again(seen.root)?;
         }
         Err(Refusal::Contended { tries: TRIES })
+    }
+
+    /// A text that the version of `root` refers to could not be read: it was used again because another version is in
+    /// force now, and the caller looks anew; or the table is damaged.
+    pub(crate) fn look_again(&self, root: RootWord) -> Result<(), Refusal> {
+        if self.core().fixed.header.root.load(Ordering::Acquire) == root {
+            return Err(Damaged { what: "the version in force refers to a text that is not there" }.into());
+        }
+        Ok(())
     }
 
     /// Puts into words why a transition did not happen.

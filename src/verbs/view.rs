@@ -105,6 +105,7 @@ impl Table {
             if let Some(views) = views {
                 return Ok(views);
             }
+            self.look_again(cut.root)?;
         }
         Err(Refusal::Contended { tries: TRIES })
     }

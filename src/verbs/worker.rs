@@ -133,7 +133,8 @@ impl Worker {
         Err(Refusal::Contended { tries: TRIES })
     }
 
-    /// Claims one node, with options.
+    /// Claims one node, with options. With `resume` the answer is the claim that the holder has, if it has one, whatever
+    /// node it is of: a caller that was killed between its claim and the answer asks again and goes on from there.
     ///
     /// # Errors
     /// As [`claim`](Worker::claim), and [`Refusal::GenerationMismatch`].
@@ -153,16 +154,7 @@ impl Worker {
             core.reclaim(slot, lease.now_ms, None).map_err(stopped)?;
             match core.try_claim(self.who(), slot, options.generation, lease, &seen).map_err(stopped)? {
                 Attempt::Won { generation } => return Ok(Claim::new(self, slot, generation, false)),
-                Attempt::Busy { node: held, generation } if held == slot && options.resume => {
-                    if options.generation.is_some_and(|wanted| wanted != generation) {
-                        return Err(self.table.mismatch(
-                            slot,
-                            options.generation,
-                            core.node(slot)?.word.load(Ordering::Acquire),
-                        ));
-                    }
-                    return self.resume(slot, generation, lease);
-                }
+                Attempt::Busy { node, generation } if options.resume => return self.resume(node, generation, lease),
                 Attempt::Busy { node, generation } => return Err(self.busy(node, generation)),
                 Attempt::OtherGeneration(word) => return Err(self.table.mismatch(slot, options.generation, word)),
                 Attempt::NotOpen(word) => return Err(self.not_open(slot, word)?),

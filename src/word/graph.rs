@@ -1,0 +1,174 @@
+//! The words of the graph: the version in force, the steps of a change, and whose a buffer or text is.
+
+use super::Field;
+use crate::sync::Bits;
+
+word! {
+    /// Which version of the graph is in force.
+    RootWord
+}
+
+impl RootWord {
+    const PHASE: Field = Field::lowest(2);
+    const NEXT: Field = Field::above(RootWord::PHASE, 8);
+    const CURRENT: Field = Field::above(RootWord::NEXT, 8);
+    const NUMBER: Field = Field::above(RootWord::CURRENT, 46);
+
+    /// Version `number` in buffer `current` is in force and no change is under way.
+    pub(crate) fn settled(number: u64, current: u8) -> RootWord {
+        RootWord(RootWord::NUMBER.put(number) | RootWord::CURRENT.put(u64::from(current)))
+    }
+
+    /// Version `number`, now in buffer `next`, takes the place of the one in `current` once its steps are done.
+    pub(crate) fn pending(number: u64, current: u8, next: u8) -> RootWord {
+        RootWord(
+            RootWord::NUMBER.put(number)
+                | RootWord::CURRENT.put(u64::from(current))
+                | RootWord::NEXT.put(u64::from(next))
+                | RootWord::PHASE.put(1),
+        )
+    }
+
+    pub(crate) fn number(self) -> u64 {
+        RootWord::NUMBER.get(self.0)
+    }
+
+    pub(crate) fn current(self) -> u8 {
+        RootWord::CURRENT.get(self.0) as u8
+    }
+
+    pub(crate) fn next(self) -> Option<u8> {
+        self.is_pending().then(|| RootWord::NEXT.get(self.0) as u8)
+    }
+
+    #[inline]
+    pub(crate) fn is_pending(self) -> bool {
+        RootWord::PHASE.get(self.0) != 0
+    }
+}
+
+word! {
+    /// The process that has a buffer or block for itself; [`OwnerWord::NOBODY`] is all zero.
+    OwnerWord
+}
+
+impl OwnerWord {
+    const START: Field = Field::lowest(42);
+    /// Linux gives out no pid above 2^22.
+    const PID: Field = Field::above(OwnerWord::START, 22);
+
+    pub(crate) const NOBODY: OwnerWord = OwnerWord(0);
+
+    /// `start` is the process's start time in clock ticks since boot.
+    pub(crate) fn new(pid: u32, start: u64) -> OwnerWord {
+        OwnerWord(OwnerWord::PID.put(u64::from(pid)) | OwnerWord::START.put(start))
+    }
+
+    pub(crate) fn pid(self) -> u32 {
+        OwnerWord::PID.get(self.0) as u32
+    }
+
+    pub(crate) fn start(self) -> u64 {
+        OwnerWord::START.get(self.0)
+    }
+}
+
+/// Whose text a block belongs to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum TextOf {
+    Node(u16),
+    Holder(u16),
+}
+
+word! {
+    /// Names one writing of one text: every block of it carries this word. All zero is no text.
+    TextRef
+}
+
+impl TextRef {
+    const STAMP: Field = Field::lowest(35);
+    const HEAD: Field = Field::above(TextRef::STAMP, 16);
+    const INDEX: Field = Field::above(TextRef::HEAD, 12);
+    const KIND: Field = Field::above(TextRef::INDEX, 1);
+
+    pub(crate) const NONE: TextRef = TextRef(0);
+
+    /// The stamp is cut to 35 bits and never 0, so that no text is [`TextRef::NONE`].
+    pub(crate) fn new(of: TextOf, head: u16, stamp: u64) -> TextRef {
+        let (kind, index) = match of {
+            TextOf::Node(index) => (0, index),
+            TextOf::Holder(index) => (1, index),
+        };
+        let stamp = stamp % TextRef::STAMP.max() + 1;
+        TextRef(
+            TextRef::KIND.put(kind)
+                | TextRef::INDEX.put(u64::from(index))
+                | TextRef::HEAD.put(u64::from(head))
+                | TextRef::STAMP.put(stamp),
+        )
+    }
+
+    pub(crate) fn of(self) -> TextOf {
+        let index = TextRef::INDEX.get(self.0) as u16;
+        if TextRef::KIND.get(self.0) == 0 { TextOf::Node(index) } else { TextOf::Holder(index) }
+    }
+
+    pub(crate) fn head(self) -> u16 {
+        TextRef::HEAD.get(self.0) as u16
+    }
+
+    pub(crate) fn is_none(self) -> bool {
+        self == TextRef::NONE
+    }
+}
+
+/// One step of a change of the graph; every step is idempotent and anyone may take it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Step {
+    /// Move the guard of this node; if it has ended, the change is off.
+    Touch(u16),
+    /// Move the guard of this node if it is open: it may lose its readiness.
+    Unready(u16),
+    /// Open this node if it has ended: a reopen, or a free slot made fit for a new node.
+    Open(u16),
+    /// Evict this holder; if it holds something, the change is off.
+    Evict(u16),
+}
+
+word! {
+    /// A [`Step`], packed.
+    ChangeWord
+}
+
+impl ChangeWord {
+    const INDEX: Field = Field::lowest(12);
+    const KIND: Field = Field::above(ChangeWord::INDEX, 3);
+
+    pub(crate) fn new(step: Step) -> ChangeWord {
+        let (kind, index) = match step {
+            Step::Touch(index) => (1, index),
+            Step::Unready(index) => (2, index),
+            Step::Open(index) => (3, index),
+            Step::Evict(index) => (4, index),
+        };
+        ChangeWord(ChangeWord::KIND.put(kind) | ChangeWord::INDEX.put(u64::from(index)))
+    }
+
+    /// `None` for a kind that is never written.
+    pub(crate) fn step(self) -> Option<Step> {
+        let index = ChangeWord::INDEX.get(self.0) as u16;
+        match ChangeWord::KIND.get(self.0) {
+            1 => Some(Step::Touch(index)),
+            2 => Some(Step::Unready(index)),
+            3 => Some(Step::Open(index)),
+            4 => Some(Step::Evict(index)),
+            _ => None,
+        }
+    }
+}
+
+const _: () = {
+    assert!(RootWord::NUMBER.end() == 64);
+    assert!(OwnerWord::PID.end() == 64);
+    assert!(TextRef::KIND.end() == 64);
+};
