@@ -1,6 +1,6 @@
 //! `claim` and `claim-next`: take a node under a lease.
 
-use tenure::{Claim, ClaimOptions, Refusal, Worker};
+use tenure::{Claim, ClaimOptions};
 
 use super::answer;
 use super::args::{self, HolderArg};
@@ -71,26 +71,13 @@ impl HowArgs {
 pub fn claim(context: &Context, args: ClaimArgs) -> Result<Exit, CliError> {
     let node = context.node(&args.node)?;
     let worker = context.open()?.worker(&args.holder.holder)?;
-    let claim = match worker.claim_with(node, &args.how.options(args.generation)) {
-        // Busy with another node than the one asked for: `--resume` answers with that one.
-        Err(Refusal::Busy { .. }) if args.how.resume => standing(&worker)?,
-        other => other?,
-    };
+    let claim = worker.claim_with(node, &args.how.options(args.generation))?;
     context.out.mark_changed();
     if context.json || claim.id() != node {
         return tell(context, &claim);
     }
     context.out.line(&format!("gen={}", claim.generation()))?;
     Ok(Exit::Done)
-}
-
-/// The claim that the worker has, its lease running from now.
-fn standing(worker: &Worker) -> Result<Claim<'_>, CliError> {
-    let Some(claim) = worker.current()? else {
-        return Err(CliError::problem(Exit::Refused, "contended", "the claim ended just now; ask again"));
-    };
-    claim.renew()?;
-    Ok(claim)
 }
 
 /// Runs `claim-next`.

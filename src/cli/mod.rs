@@ -42,8 +42,8 @@ const AFTER_HELP: &str = "\
 A first round:
   tenure upsert fetch
   tenure upsert build --needs fetch
-  tenure claim-next --holder me      prints: fetch gen=2
-  tenure complete fetch --holder me --gen 2
+  tenure claim-next --holder me      prints: fetch gen=1
+  tenure complete fetch --holder me --gen 1
   tenure list --all
 
 Exit codes: 0 done, 1 refused by the state of the graph, 2 usage, 3 nothing ready, 4 no such node,

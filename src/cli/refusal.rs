@@ -15,6 +15,7 @@ pub fn rename(refusal: &mut Refusal, change: impl Fn(&mut String)) {
         | Refusal::Busy { node, .. }
         | Refusal::GenerationMismatch { node, .. }
         | Refusal::NotHolder { node, .. }
+        | Refusal::NotHeld { node, .. }
         | Refusal::FenceRequired { node }
         | Refusal::Exhausted { node, .. } => change(node),
         Refusal::NotReady { node, waits_for, .. } => {
@@ -36,7 +37,7 @@ pub fn fields(refusal: &Refusal) -> Map<String, Value> {
         Refusal::Name(name) => name_fields(name),
         Refusal::NameMismatch { id, name } => json!({ "id": id, "name": name }),
         Refusal::Cycle { path } => json!({ "path": path }),
-        Refusal::Ended { node, status, generation } => {
+        Refusal::Ended { node, status, generation } | Refusal::NotHeld { node, status, generation } => {
             json!({ "node": node, "status": status, "generation": generation })
         }
         Refusal::NotEnded { node, status } => json!({ "node": node, "status": status }),

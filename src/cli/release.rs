@@ -1,7 +1,5 @@
 //! `release`: hand a claim back.
 
-use tenure::{Refusal, Seen};
-
 use super::answer;
 use super::context::Context;
 use super::escape;
@@ -47,10 +45,7 @@ pub fn run(context: &Context, args: ReleaseArgs) -> Result<Exit, CliError> {
 
 fn forced(context: &Context, args: &ReleaseArgs) -> Result<Exit, CliError> {
     let node = context.node(&args.node)?;
-    let taken = match context.open()?.release_forced(node, args.generation) {
-        Err(Refusal::NotHolder { status, generation, .. }) => return Err(unheld(args, status, generation)),
-        other => other?,
-    };
+    let taken = context.open()?.release_forced(node, args.generation)?;
     context.out.mark_changed();
     out::note(&format!(
         "tenure: {} was taken from {}, last heard of {} ms ago",
@@ -64,13 +59,4 @@ fn forced(context: &Context, args: &ReleaseArgs) -> Result<Exit, CliError> {
         context.out.line(&format!("gen={}", taken.generation))?;
     }
     Ok(Exit::Done)
-}
-
-/// There is no one to take it from; `NotHolder` would have to name a holder who asked.
-fn unheld(args: &ReleaseArgs, status: Seen, generation: u64) -> CliError {
-    let message = format!("nobody holds {}: it is {} at generation {generation}", args.node, status.name());
-    CliError::problem(Exit::Refused, "not_holder", message)
-        .with_field("node", args.node.as_str())
-        .with_field("status", status.name())
-        .with_field("generation", generation)
 }
