@@ -105,12 +105,12 @@ fn parse_line(line: usize, text: &str, first: bool) -> Result<Entry, FormatError
     let spec = NodeSpec {
         id: Some(id),
         name,
-        kind: word(&at, "kind", raw.kind)?,
-        role: word(&at, "role", raw.role)?,
+        kind: bounded(&at, "kind", raw.kind, NAME_BYTES_MAX)?,
+        role: bounded(&at, "role", raw.role, NAME_BYTES_MAX)?,
         parent: parent(&at, id, raw.parent, &mut written)?,
         cost: cost(&at, raw.cost)?,
-        summary: long_text(&at, "summary", raw.summary, SUMMARY_BYTES_MAX)?,
-        run: command(&at, raw.run)?,
+        summary: bounded(&at, "summary", raw.summary, SUMMARY_BYTES_MAX)?,
+        run: bounded(&at, "run", raw.run, RUN_BYTES_MAX)?,
         needs: needs(&at, id, raw.needs, &mut written)?,
     };
     Ok(Entry { at, id, label, spec, written })
@@ -121,7 +121,7 @@ fn identity(at: &Place, raw: &Line) -> Result<(NodeId, Option<String>), FormatEr
     let name = match &raw.name {
         None => None,
         Some(Value::String(name)) => {
-            check_name("name", name).map_err(|source| FormatError::Name { at: at.clone(), source })?;
+            check_name("name", name).map_err(|source| refused(at, source))?;
             Some(name.clone())
         }
         Some(other) => return Err(wrong(at, "name", "a string", other)),
@@ -158,38 +158,13 @@ fn text(at: &Place, field: &'static str, value: Option<Value>) -> Result<Option<
     }
 }
 
-/// A short text field under the same rule as names.
-fn word(at: &Place, field: &'static str, value: Option<Value>) -> Result<Option<String>, FormatError> {
-    let text = text(at, field, value)?;
-    match text.as_deref() {
-        None | Some("") => {}
-        Some(word) if word.len() > NAME_BYTES_MAX => return Err(too_long(at, field, word, NAME_BYTES_MAX)),
-        Some(word) if word.contains('\0') => return Err(nul(at, field)),
-        Some(_) => {}
-    }
-    Ok(text)
-}
-
-/// A text field with a limit of its own.
-fn long_text(
-    at: &Place,
-    field: &'static str,
-    value: Option<Value>,
-    limit: usize,
-) -> Result<Option<String>, FormatError> {
+/// A text field with its limit.
+fn bounded(at: &Place, field: &'static str, value: Option<Value>, limit: usize) -> Result<Option<String>, FormatError> {
     let text = text(at, field, value)?;
     match &text {
-        Some(long) if long.len() > limit => Err(too_long(at, field, long, limit)),
+        Some(text) if text.len() > limit => Err(refused(at, NameError::TooLong { field, bytes: text.len(), limit })),
+        Some(text) if text.contains('\0') => Err(refused(at, NameError::Nul { field })),
         _ => Ok(text),
-    }
-}
-
-/// The command: no process can be given a NUL.
-fn command(at: &Place, value: Option<Value>) -> Result<Option<String>, FormatError> {
-    let run = long_text(at, "run", value, RUN_BYTES_MAX)?;
-    match &run {
-        Some(command) if command.contains('\0') => Err(nul(at, "run")),
-        _ => Ok(run),
     }
 }
 
@@ -273,12 +248,8 @@ fn wrong(at: &Place, field: &'static str, wanted: &str, value: &Value) -> Format
     FormatError::Field { at: at.clone(), field, what: format!("must be {wanted}, not {found}") }
 }
 
-fn too_long(at: &Place, field: &'static str, text: &str, limit: usize) -> FormatError {
-    FormatError::Name { at: at.clone(), source: NameError::TooLong { field, bytes: text.len(), limit } }
-}
-
-fn nul(at: &Place, field: &'static str) -> FormatError {
-    FormatError::Name { at: at.clone(), source: NameError::Nul { field } }
+fn refused(at: &Place, source: NameError) -> FormatError {
+    FormatError::Name { at: at.clone(), source }
 }
 
 /// A node as a line of the export.

@@ -28,28 +28,33 @@ const PREFIX_BYTES_MAX: usize = NAME_BYTES_MAX - 17;
 
 /// The one field that every version of the format has.
 #[derive(Deserialize)]
+#[serde(expecting = "a trace")]
 struct Stamp {
     #[serde(rename = "schemaVersion")]
     schema_version: Option<serde_json::Value>,
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "a trace")]
 struct Document {
     workflow: Workflow,
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct Workflow {
     specification: Specification,
     execution: Option<Execution>,
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct Specification {
     tasks: Vec<Task>,
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "a task")]
 struct Task {
     id: String,
     name: String,
@@ -58,11 +63,13 @@ struct Task {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct Execution {
     tasks: Vec<Measured>,
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "a measured task")]
 struct Measured {
     id: String,
     #[serde(rename = "runtimeInSeconds")]
