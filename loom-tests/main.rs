@@ -16,7 +16,7 @@ mod error;
 mod graph;
 #[path = "../src/id.rs"]
 mod id;
-#[path = "../src/layout.rs"]
+#[path = "../src/layout/mod.rs"]
 mod layout;
 #[path = "../src/node.rs"]
 mod node;

@@ -54,6 +54,11 @@ pub fn lease_ms(text: &str) -> Result<u64, String> {
     Ok(ms as u64)
 }
 
+/// Reads how long a claim may have been quiet; 0 is every claim.
+pub fn quiet_ms(text: &str) -> Result<u64, String> {
+    if matches!(text.parse::<f64>(), Ok(seconds) if seconds == 0.0) { Ok(0) } else { lease_ms(text) }
+}
+
 /// Reads a cost in milliseconds; an empty one stands for that of a new node.
 pub fn cost_ms(text: &str) -> Result<u32, String> {
     if text.is_empty() {
@@ -79,6 +84,13 @@ mod tests {
         for text in ["", "0", "0.0001", "-1", "nan", "inf", "1e300", "5m", "67109"] {
             assert!(lease_ms(text).is_err(), "{text:?}");
         }
+    }
+
+    #[test]
+    fn quiet_for_no_time_at_all_is_every_claim() {
+        assert_eq!(quiet_ms("0"), Ok(0));
+        assert_eq!(quiet_ms("1.5"), Ok(1_500));
+        assert!(quiet_ms("-1").is_err());
     }
 
     #[test]

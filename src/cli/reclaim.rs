@@ -15,8 +15,8 @@ use super::out;
     after_help = "Example:\n  tenure reclaim --lease 60      also what has been quiet for a minute, whatever its lease"
 )]
 pub struct ReclaimArgs {
-    /// Every claim that has been quiet for longer than this many seconds
-    #[arg(long, value_name = "SECS", value_parser = args::lease_ms, allow_negative_numbers = true)]
+    /// Every claim that has been quiet for this many seconds or longer; 0 takes back every claim
+    #[arg(long, value_name = "SECS", value_parser = args::quiet_ms, allow_negative_numbers = true)]
     lease: Option<u64>,
 }
 

@@ -6,6 +6,11 @@
 //! Everything is a `u64`, also the short numbers, which are packed by [`pack16`] and [`pack32`]: a word of the mapping
 //! is never read with two different widths.
 
+#[cfg(all(test, not(tenure_loom)))]
+mod diagram;
+#[cfg(tenure_loom)]
+mod fresh;
+
 use std::mem::{offset_of, size_of};
 
 use crate::sync::Shared;
@@ -265,105 +270,4 @@ pub(crate) fn unpack16(words: &[Shared<u64>], count: usize) -> Vec<u16> {
     }
     numbers.truncate(count);
     numbers
-}
-
-/// Boxed tables for models: loom's atomics are made, never laid over bytes.
-#[cfg(tenure_loom)]
-mod fresh {
-    use std::array::from_fn;
-
-    use super::*;
-    use crate::sync::Bits;
-
-    fn zero<T: Bits>() -> Shared<T> {
-        Shared::new(T::from_bits(0))
-    }
-
-    fn zeros<T: Bits, const N: usize>() -> [Shared<T>; N] {
-        from_fn(|_| zero())
-    }
-
-    impl Header {
-        fn fresh() -> Header {
-            Header {
-                magic: zero(),
-                layout_version: zero(),
-                fingerprint: zero(),
-                byte_order: zero(),
-                capacity: zero(),
-                boot_hi: zero(),
-                boot_lo: zero(),
-                namespaces: zero(),
-                created_ms: zero(),
-                lease_ms: Shared::new(1_000),
-                options: zero(),
-                ready: zero(),
-                _to_root: [0; 4],
-                root: Shared::new(RootWord::settled(1, 0)),
-                versions: Shared::new(VERSIONS_INITIAL as u64),
-                _to_scan: [0; 6],
-                next_scan_ms: zero(),
-                _to_text: [0; 7],
-                text_cursor: zero(),
-                text_stamp: zero(),
-                _to_end: [0; 6],
-            }
-        }
-    }
-
-    impl Fixed {
-        pub(crate) fn fresh() -> Fixed {
-            Fixed {
-                header: Header::fresh(),
-                nodes: from_fn(|_| NodeSlot {
-                    word: zero(),
-                    lease: zero(),
-                    length: zero(),
-                    end: zero(),
-                    _spare: [0; 4],
-                }),
-                holders: from_fn(|_| HolderSlot { word: zero(), _spare: [0; 7] }),
-                blocks: from_fn(|_| Block { owner: zero(), text: zero(), chain: zero(), payload: zeros() }),
-            }
-        }
-    }
-
-    impl Version {
-        /// `stamp` 1 is the version that the root of a new table names; other buffers have 0.
-        pub(crate) fn fresh(stamp: u64) -> Version {
-            Version {
-                owner: zero(),
-                stamp: Shared::new(stamp),
-                verdict: zero(),
-                high: zero(),
-                edges: zero(),
-                steps: zero(),
-                next_born: Shared::new(1),
-                holder_high: zero(),
-                filled: zero(),
-                _to_ids: [0; 7],
-                id_hi: zeros(),
-                id_lo: zeros(),
-                text: zeros(),
-                facts: zeros(),
-                role: zeros(),
-                born: zeros(),
-                created_ms: zeros(),
-                updated_ms: zeros(),
-                waiting_below: zeros(),
-                dep_start: zeros(),
-                child_start: zeros(),
-                deps: zeros(),
-                children: zeros(),
-                order: zeros(),
-                rank: zeros(),
-                index: zeros(),
-                holders: zeros(),
-                holder_hash: zeros(),
-                changes: zeros(),
-                hints: zeros(),
-                watch: zeros(),
-            }
-        }
-    }
 }
