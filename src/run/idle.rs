@@ -33,29 +33,49 @@ impl Bell {
     }
 }
 
-/// How long to wait for the next look.
-pub(super) struct Idle(Duration);
+/// What an idle worker knows about its waiting.
+pub(super) struct Idle {
+    /// How long until the next look.
+    next: Duration,
+    /// It looks because of a ring.
+    rung: bool,
+}
 
 impl Idle {
     pub(super) fn new() -> Idle {
-        Idle(FIRST)
+        Idle { next: FIRST, rung: false }
     }
 
     /// There was work: the next wait is short again.
     pub(super) fn reset(&mut self) {
-        self.0 = FIRST;
+        *self = Idle::new();
+    }
+
+    /// Whether it is time to see if everything is over: not after every ring, since looking at the whole table takes
+    /// longer than the claim that was rung for.
+    pub(super) fn is_look_due(&self) -> bool {
+        !self.rung
     }
 
     /// Waits for the bell, an order, or the time of the next look.
+    ///
+    /// After a ring in vain it hears no other for a millisecond. In a long chain of short nodes every claim rings, and
+    /// none of them has work for a second worker.
     pub(super) fn wait(&mut self, bell: &Bell, orders: &Receiver<Order>) -> Option<Order> {
+        if std::mem::take(&mut self.rung)
+            && let Ok(order) = orders.recv_timeout(FIRST)
+        {
+            return Some(order);
+        }
         select! {
             recv(bell.heard) -> _ => {
-                self.reset();
+                self.next = FIRST;
+                self.rung = true;
                 None
             }
             recv(orders) -> order => order.ok(),
-            default(self.0) => {
-                self.0 = LONGEST.min(self.0 * 2);
+            default(self.next) => {
+                self.next = LONGEST.min(self.next * 2);
                 None
             }
         }

@@ -74,6 +74,8 @@ pub struct Event {
     pub node: String,
     /// The generation of the claim.
     pub generation: u64,
+    /// When it happened. Events of different workers can arrive in another order.
+    pub at: Instant,
     /// What it was.
     pub what: Happening,
 }
@@ -161,13 +163,15 @@ pub fn run(
     let (senders, orders): (Vec<_>, Vec<_>) = options.holders.iter().map(|_| channel::unbounded()).unzip();
     let hub = Hub(senders);
     let bell = idle::Bell::new();
-    let mut hands = Vec::new();
-    for (holder, orders) in options.holders.iter().zip(orders) {
-        hands.push(Hand::new(table, options, holder, orders, &hub, &bell, events.clone())?);
+    let mut workers = Vec::new();
+    for holder in &options.holders {
+        let worker = table.worker(holder)?.with_roles(&options.roles)?;
+        workers.push(worker.with_lease_ms(worker::lease_ms(table, options))?);
     }
     let ended = crossbeam::thread::scope(|scope| {
         let (tell_end, ends) = channel::unbounded();
-        for hand in hands {
+        for (worker, orders) in workers.iter().zip(orders) {
+            let hand = Hand::new(table, options, worker, orders, &hub, &bell, events.clone());
             let tell_end = tell_end.clone();
             let (watch, watched) = command::watcher();
             let started = scope.builder().spawn(move |_| watched.run()).and_then(|_| {

@@ -9,8 +9,8 @@ use super::idle::{Bell, Idle};
 use super::{Event, Happening, Hub, Order, RunError, RunOptions};
 use crate::error::Refusal;
 use crate::id::NodeId;
-use crate::node::{Completion, NodeView, Outcome};
-use crate::verbs::{Table, Worker};
+use crate::node::{NodeView, Outcome};
+use crate::verbs::{Claim, Table, Worker};
 
 /// How often a verb that others keep getting in the way of is tried again, one millisecond apart, before it counts
 /// as refused. The verb itself has tried many times by then.
@@ -35,10 +35,10 @@ impl Tally {
     }
 }
 
-/// A claim as the worker keeps it.
-struct Held {
+/// A claim, and what is to be known of its node.
+struct Held<'w> {
+    claim: Claim<'w>,
     id: NodeId,
-    generation: u64,
     label: String,
 }
 
@@ -63,7 +63,7 @@ enum Waited {
 pub(super) struct Hand<'a> {
     table: &'a Table,
     options: &'a RunOptions,
-    worker: Worker,
+    worker: &'a Worker,
     lease_ms: u64,
     orders: Receiver<Order>,
     hub: &'a Hub,
@@ -78,16 +78,14 @@ impl<'a> Hand<'a> {
     pub(super) fn new(
         table: &'a Table,
         options: &'a RunOptions,
-        holder: &str,
+        worker: &'a Worker,
         orders: Receiver<Order>,
         hub: &'a Hub,
         bell: &'a Bell,
         events: Sender<Event>,
-    ) -> Result<Hand<'a>, Refusal> {
-        let lease_ms = options.lease_ms.unwrap_or_else(|| table.default_lease_ms());
-        let worker = table.worker(holder)?.with_roles(&options.roles)?.with_lease_ms(lease_ms)?;
-        let (order, tally) = (None, Tally::default());
-        Ok(Hand { table, options, worker, lease_ms, orders, hub, bell, events, order, tally })
+    ) -> Hand<'a> {
+        let lease_ms = lease_ms(table, options);
+        Hand { table, options, worker, lease_ms, orders, hub, bell, events, order: None, tally: Tally::default() }
     }
 
     /// Takes nodes until nothing is left for it, or it is told to stop.
@@ -98,28 +96,29 @@ impl<'a> Hand<'a> {
             if self.order.is_some() {
                 break;
             }
-            let claim = self.worker.claim_next().map(|claim| (claim.id(), claim.generation()));
-            match claim {
-                Ok((id, generation)) => {
+            match self.worker.claim_next() {
+                Ok(claim) => {
                     idle.reset();
                     self.bell.ring();
-                    self.carry_out(id, generation, &watch)?;
+                    self.carry_out(claim, &watch)?;
                     continue;
                 }
-                Err(Refusal::NothingReady) if self.is_over()? => break,
+                Err(Refusal::NothingReady) if idle.is_look_due() && self.is_over()? => {
+                    // It is over for all: they are not to find out one by one at their next look.
+                    self.hub.tell_all(Order::Drain);
+                    break;
+                }
                 Err(Refusal::NothingReady | Refusal::Contended { .. }) => {}
                 Err(other) => return Err(other.into()),
             }
             self.order = self.order.max(idle.wait(self.bell, &self.orders));
         }
-        // The siblings may be idle: the next one is to see the end too, and not only at its next look.
-        self.bell.ring();
         Ok(self.tally)
     }
 
     /// Whether nothing can become ready for this worker any more, whatever it waits for.
     fn is_over(&self) -> Result<bool, Refusal> {
-        let before = self.table.stats()?;
+        let before = self.table.counts()?;
         if before.claimed > 0 {
             return Ok(false);
         }
@@ -132,7 +131,7 @@ impl<'a> Hand<'a> {
         if ready.iter().any(|node| self.may_take(node)) {
             return Ok(false);
         }
-        Ok(self.table.stats()? == before)
+        Ok(self.table.counts()? == before)
     }
 
     fn may_take(&self, node: &NodeView) -> bool {
@@ -140,14 +139,14 @@ impl<'a> Hand<'a> {
     }
 
     /// Does the work of a claimed node and settles it.
-    fn carry_out(&mut self, id: NodeId, generation: u64, watch: &Watch) -> Result<(), RunError> {
-        let node = match self.table.get(id) {
+    fn carry_out(&mut self, claim: Claim<'a>, watch: &Watch) -> Result<(), RunError> {
+        let node = match self.table.get(claim.id()) {
             Ok(node) => node,
             // Taken away, ended and pruned since it was claimed.
             Err(Refusal::NoSuchNode { .. }) => return Ok(()),
             Err(other) => return Err(other.into()),
         };
-        let held = Held { id, generation, label: node.label() };
+        let held = Held { id: node.id, label: node.label(), claim };
         self.tell(&held, Happening::Started);
         let began = Instant::now();
         let end = match (node.run.as_deref(), self.options.replay) {
@@ -156,24 +155,24 @@ impl<'a> Hand<'a> {
             (_, None) => End::Done,
         };
         let took = began.elapsed();
-        self.tally.took.push((id, took));
+        self.tally.took.push((held.id, took));
         self.settle(&held, end, took)
     }
 
     /// Writes the end of the work to the table and tells of it.
-    fn settle(&mut self, held: &Held, end: End, took: Duration) -> Result<(), RunError> {
+    fn settle(&mut self, held: &Held<'_>, end: End, took: Duration) -> Result<(), RunError> {
         let happening = match end {
-            End::Done => match self.complete(held, Outcome::Done, None) {
+            End::Done => match insist(|| held.claim.complete(Outcome::Done)) {
                 Ok(()) => Happening::Done { took },
                 // Somebody made it wait for one more node while it was worked on. What was done does not count then.
-                Err(why @ Refusal::NotReady { .. }) => self.release(held, why.to_string())?,
+                Err(why @ Refusal::NotReady { .. }) => release(held, why.to_string())?,
                 Err(why) => lost(why)?,
             },
-            End::Failed(why) => match self.complete(held, Outcome::Failed, Some(why.clone())) {
+            End::Failed(why) => match insist(|| held.claim.complete_with(Outcome::Failed, &why)) {
                 Ok(()) => Happening::Failed { took, why },
                 Err(why) => lost(why)?,
             },
-            End::Unfinished(why) => self.release(held, why)?,
+            End::Unfinished(why) => release(held, why)?,
             End::Lost(why) => Happening::Lost { why },
         };
         match &happening {
@@ -191,28 +190,14 @@ impl<'a> Hand<'a> {
         Ok(())
     }
 
-    fn complete(&self, held: &Held, outcome: Outcome, summary: Option<String>) -> Result<(), Refusal> {
-        let completion = Completion {
-            outcome,
-            generation: Some(held.generation),
-            holder: Some(self.worker.holder().to_owned()),
-            summary,
-        };
-        insist(|| self.table.complete(held.id, &completion)).map(|_| ())
-    }
-
-    fn release(&self, held: &Held, why: String) -> Result<Happening, RunError> {
-        match insist(|| self.table.release(held.id, self.worker.holder(), Some(held.generation))) {
-            Ok(_) => Ok(Happening::Released { why }),
-            Err(refusal) => lost(refusal),
-        }
-    }
-
     /// Runs the node's command to its end, whichever that is.
-    fn run_command(&mut self, held: &Held, command: &str, watch: &Watch) -> End {
-        let holder = self.worker.holder().to_owned();
-        let claimed =
-            Claimed { node: &held.label, generation: held.generation, holder: &holder, dir: self.table.dir() };
+    fn run_command(&mut self, held: &Held<'_>, command: &str, watch: &Watch) -> End {
+        let claimed = Claimed {
+            node: &held.label,
+            generation: held.claim.generation(),
+            holder: self.worker.holder(),
+            dir: self.table.dir(),
+        };
         let running = match Running::start(command, &claimed, self.options.output_to_stderr, watch) {
             Ok(running) => running,
             Err(error) => return End::Failed(format!("cannot start /bin/sh: {error}")),
@@ -235,7 +220,7 @@ impl<'a> Hand<'a> {
     }
 
     /// Takes the time that the node's cost stands for.
-    fn sleep(&mut self, held: &Held, cost: u32, scale: f64) -> End {
+    fn sleep(&mut self, held: &Held<'_>, cost: u32, scale: f64) -> End {
         let time = Duration::try_from_secs_f64(f64::from(cost) / 1_000.0 * scale).unwrap_or(Duration::MAX);
         match self.hold(held, &channel::after(time), None) {
             Waited::Over => End::Done,
@@ -245,7 +230,7 @@ impl<'a> Hand<'a> {
     }
 
     /// Keeps the lease alive until the work is over, and obeys orders meanwhile.
-    fn hold<T>(&mut self, held: &Held, over: &Receiver<T>, running: Option<&Running<'_>>) -> Waited {
+    fn hold<T>(&mut self, held: &Held<'_>, over: &Receiver<T>, running: Option<&Running<'_>>) -> Waited {
         let interval = Duration::from_millis(self.lease_ms / 3).max(Duration::from_millis(1));
         let mut renew_at = Instant::now() + interval;
         let orders = self.orders.clone();
@@ -262,7 +247,7 @@ impl<'a> Hand<'a> {
                     }
                 }
                 default(renew_at.saturating_duration_since(Instant::now())) => {
-                    match self.table.renew(held.id, self.worker.holder(), Some(held.generation), Some(self.lease_ms)) {
+                    match held.claim.renew() {
                         Ok(_) => renew_at = Instant::now() + interval,
                         // Others are busy with the same words; the lease has two thirds left to try again.
                         Err(Refusal::Contended { .. }) => renew_at = Instant::now() + Duration::from_millis(1),
@@ -273,9 +258,22 @@ impl<'a> Hand<'a> {
         }
     }
 
-    fn tell(&self, held: &Held, what: Happening) {
+    fn tell(&self, held: &Held<'_>, what: Happening) {
+        let at = Instant::now();
         // Nobody listening is no reason to stop working.
-        let _ = self.events.send(Event { node: held.label.clone(), generation: held.generation, what });
+        let _ = self.events.send(Event { node: held.label.clone(), generation: held.claim.generation(), what, at });
+    }
+}
+
+/// The lease of this run's claims.
+pub(super) fn lease_ms(table: &Table, options: &RunOptions) -> u64 {
+    options.lease_ms.unwrap_or_else(|| table.default_lease_ms())
+}
+
+fn release(held: &Held<'_>, why: String) -> Result<Happening, RunError> {
+    match insist(|| held.claim.release()) {
+        Ok(_) => Ok(Happening::Released { why }),
+        Err(refusal) => lost(refusal),
     }
 }
 
@@ -284,6 +282,7 @@ fn lost(refusal: Refusal) -> Result<Happening, RunError> {
     match refusal {
         Refusal::GenerationMismatch { .. }
         | Refusal::NotHolder { .. }
+        | Refusal::NotHeld { .. }
         | Refusal::Held { .. }
         | Refusal::Ended { .. }
         | Refusal::NoSuchNode { .. } => Ok(Happening::Lost { why: refusal.to_string() }),

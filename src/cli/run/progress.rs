@@ -93,9 +93,10 @@ fn bar(table: &Table, events: &Receiver<Event>) {
                 }
             };
         }
-        if let Ok(stats) = table.stats() {
-            bar.set_length(u64::from(stats.nodes));
-            bar.set_position(u64::from(stats.done + stats.failed + stats.cancelled));
+        if let Ok(counts) = table.counts() {
+            let ended = counts.done + counts.failed + counts.cancelled;
+            bar.set_length(u64::from(ended + counts.ready + counts.todo + counts.blocked + counts.claimed));
+            bar.set_position(u64::from(ended));
         }
         bar.set_message(named(&running));
     }
