@@ -35,6 +35,9 @@ does not depend on the failed node is still done, as with make -k.
 Ctrl-C takes no new node, passes the signal on to the commands and waits for them; a second one kills them. What is
 unfinished is handed back, for this or another process to take.
 
+When `tenure run` itself is killed (SIGKILL), its claims run out and other processes do the nodes again, but a command that
+it had started goes on until it ends. Let what a command leaves behind bear TENURE_GEN, so that the later one counts.
+
 Exit codes: 0 only if every node of the table is done (archived ones are not counted), 1 otherwise, 130 after Ctrl-C,
 143 after SIGTERM, 129 after SIGHUP.
 
@@ -79,9 +82,9 @@ struct Summary<'a> {
 
 /// Runs the verb.
 pub fn run(context: &Context, args: RunArgs) -> Result<Exit, CliError> {
-    // Before anything is loaded, so that from here on Ctrl-C never ends the program half-way.
-    let signals = Signals::install()?;
     let (table, loaded) = args.file.load(context)?;
+    // Not earlier: until something is claimed Ctrl-C may end the program at once, also while it reads a terminal.
+    let signals = Signals::install()?;
     let jobs = args.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, NonZero::get));
     let options = RunOptions {
         holders: run::holder_names(jobs.min(WORKERS_MAX)),
