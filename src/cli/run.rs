@@ -35,8 +35,9 @@ does not depend on the failed node is still done, as with make -k.
 Ctrl-C takes no new node, passes the signal on to the commands and waits for them; a second one kills them. What is
 unfinished is handed back, for this or another process to take.
 
-When `tenure run` itself is killed (SIGKILL), its claims run out and other processes do the nodes again, but a command that
-it had started goes on until it ends. Let what a command leaves behind bear TENURE_GEN, so that the later one counts.
+When `tenure run` itself is killed (SIGKILL), its claims run out and other processes do the nodes again, but a command
+that it had started goes on until it ends. Let what a command leaves behind bear TENURE_GEN, so that the later one
+counts.
 
 Exit codes: 0 only if every node of the table is done (archived ones are not counted), 1 otherwise, 130 after Ctrl-C,
 143 after SIGTERM, 129 after SIGHUP.
