@@ -74,6 +74,6 @@ pub use id::NodeId;
 pub use location::Location;
 pub use node::{
     Change, ClaimOptions, Completion, Counts, Filter, Granted, NodeSpec, NodeView, Outcome, Reclaimed, Seen, Stats,
-    Status,
+    Status, Task,
 };
 pub use verbs::{Claim, CreateOptions, LEASE_MS_DEFAULT, LEASE_MS_MAX, Table, Worker};

@@ -209,6 +209,26 @@ pub struct Granted {
     pub resumed: bool,
 }
 
+/// What a claimed node asks of its holder.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Task {
+    /// Which node.
+    pub id: NodeId,
+    /// Its name, when it has one.
+    pub name: Option<String>,
+    /// Estimated milliseconds of work.
+    pub cost: u32,
+    /// Shell command.
+    pub run: Option<String>,
+}
+
+impl Task {
+    /// The name if it has one, else the id: what every verb accepts and prints.
+    pub fn label(&self) -> String {
+        self.name.clone().unwrap_or_else(|| self.id.to_string())
+    }
+}
+
 /// How a node is to be completed from outside a [`Claim`](crate::Claim).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Completion {

@@ -140,18 +140,17 @@ impl<'a> Hand<'a> {
 
     /// Does the work of a claimed node and settles it.
     fn carry_out(&mut self, claim: Claim<'a>, watch: &Watch) -> Result<(), RunError> {
-        let node = match self.table.get(claim.id()) {
-            Ok(node) => node,
-            // Taken away, ended and pruned since it was claimed.
-            Err(Refusal::NoSuchNode { .. }) => return Ok(()),
-            Err(other) => return Err(other.into()),
+        let task = match claim.task() {
+            Ok(task) => task,
+            // Taken away before it was begun: nothing is to be told or undone.
+            Err(refusal) => return lost(refusal).map(|_| ()),
         };
-        let held = Held { id: node.id, label: node.label(), claim };
+        let held = Held { id: task.id, label: task.label(), claim };
         self.tell(&held, Happening::Started);
         let began = Instant::now();
-        let end = match (node.run.as_deref(), self.options.replay) {
-            (Some(command), _) if !command.is_empty() => self.run_command(&held, command, watch),
-            (_, Some(scale)) => self.sleep(&held, node.cost, scale),
+        let end = match (task.run.as_deref(), self.options.replay) {
+            (Some(command), _) => self.run_command(&held, command, watch),
+            (_, Some(scale)) => self.sleep(&held, task.cost, scale),
             (_, None) => End::Done,
         };
         let took = began.elapsed();

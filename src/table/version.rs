@@ -121,6 +121,18 @@ impl<'m> Core<'m> {
         Err(Stop::Contended)
     }
 
+    /// One node of the version in force; none in a free slot.
+    pub(crate) fn load_node(&self, slot: u16) -> Result<Option<Node>, Stop> {
+        for _ in 0..TRIES {
+            let seen = self.in_force()?;
+            let node = read_node(seen.version, usize::from(slot));
+            if seen.is_whole() {
+                return Ok(node);
+            }
+        }
+        Err(Stop::Contended)
+    }
+
     /// The version in force as a private copy, with the root it was read under.
     pub(crate) fn load(&self) -> Result<(RootWord, Graph), Stop> {
         for _ in 0..TRIES {

@@ -3,7 +3,8 @@
 use crate::clock;
 use crate::error::{Damaged, Refusal};
 use crate::id::NodeId;
-use crate::node::{Granted, Outcome};
+use crate::node::{Granted, Outcome, Task};
+use crate::record::Record;
 use crate::sync::Ordering;
 use crate::table::TRIES;
 use crate::table::finish::{Back, By, End};
@@ -67,6 +68,34 @@ impl<'w> Claim<'w> {
     /// The claim is lost.
     pub fn granted(&self) -> Result<Granted, Refusal> {
         self.worker.table().granted(self.slot, self.word(), self.resumed)
+    }
+
+    /// What the node asks for, as it is now. Costs as much as the node's texts are long, where [`Table::get`](crate::Table::get) looks at the
+    /// whole graph.
+    ///
+    /// # Errors
+    /// The claim is lost.
+    pub fn task(&self) -> Result<Task, Refusal> {
+        let table = self.worker.table();
+        let core = table.core();
+        for _ in 0..TRIES {
+            let node = core.load_node(self.slot).map_err(|stop| table.refusal(stop))?;
+            // Text that is gone belongs to a version that is no longer in force: the next look finds the new one.
+            let record = match &node {
+                Some(node) => core.read_text(node.text)?.and_then(|bytes| Record::decode(&bytes)),
+                None => None,
+            };
+            // The guard of the word may have moved; that is no matter of the holder's.
+            let now = core.node(self.slot)?.word.load(Ordering::Acquire);
+            if now.generation() != self.generation || now.holder() != self.word().holder() {
+                return Err(table.lost(self.slot, self.generation));
+            }
+            if let (Some(node), Some(record)) = (node, record) {
+                let filled = |text: String| (!text.is_empty()).then_some(text);
+                return Ok(Task { id: node.id, name: filled(record.name), cost: node.cost, run: filled(record.run) });
+            }
+        }
+        Err(Refusal::Contended { tries: TRIES })
     }
 
     fn word(&self) -> NodeWord {
