@@ -146,7 +146,13 @@ impl Model {
                 made.insert(id);
             }
         }
-        copy.make_room(made.len(), specs, &ids)?;
+        if copy.nodes.len() + made.len() > self.rules.capacity {
+            // Nothing is pruned for the sake of a change that names a node that is not there.
+            for other in specs.iter().flat_map(references).filter(|id| !seen.contains(id)) {
+                self.node(other)?;
+            }
+            copy.make_room(made.len(), specs, &ids)?;
+        }
         for (spec, &id) in specs.iter().zip(&ids) {
             if made.contains(&id) {
                 let created = copy.tick();
@@ -255,11 +261,7 @@ impl Model {
 
     /// N5. Nodes that the same import names stay.
     fn make_room(&mut self, new: usize, specs: &[NodeSpec], ids: &[NodeId]) -> Result<(), No> {
-        let named: BTreeSet<NodeId> = specs
-            .iter()
-            .flat_map(|s| s.needs.iter().copied().chain(s.parent.flatten()))
-            .chain(ids.iter().copied())
-            .collect();
+        let named: BTreeSet<NodeId> = specs.iter().flat_map(references).chain(ids.iter().copied()).collect();
         while self.nodes.len() + new > self.rules.capacity {
             let victim = self
                 .nodes
@@ -300,6 +302,11 @@ impl Model {
     pub fn seen(&self, id: NodeId) -> Seen {
         self.derive().seen.get(&id).copied().unwrap_or(Seen::Todo)
     }
+}
+
+/// The nodes that a spec refers to.
+fn references(spec: &NodeSpec) -> impl Iterator<Item = NodeId> + '_ {
+    spec.needs.iter().copied().chain(spec.parent.flatten())
 }
 
 /// The id that a spec speaks of (N1).

@@ -204,6 +204,7 @@ fn five_hundred_killed_workers_leave_nothing_behind() {
         }
     }
     let stats = table.stats().expect("counts");
+    assert!(stats.version as usize > 2 * workers, "the victims hardly did anything: {stats:?}");
     assert!(stats.holders <= stats.holders_max, "{stats:?}");
     for k in 0..stats.holders_max {
         table
@@ -226,10 +227,13 @@ pub fn work_through(orders: &Orders) {
     orders.wait_for_start();
     loop {
         match worker.claim_next_with(&lease(15)) {
-            Ok(claim) => match claim.complete(Outcome::Done) {
-                Ok(()) | Err(Refusal::GenerationMismatch { .. }) => {}
-                Err(other) => panic!("{other}"),
-            },
+            Ok(claim) => {
+                std::thread::sleep(Duration::from_millis(1));
+                match claim.complete(Outcome::Done) {
+                    Ok(()) | Err(Refusal::GenerationMismatch { .. }) => {}
+                    Err(other) => panic!("{other}"),
+                }
+            }
             Err(Refusal::NothingReady) => {
                 let stats = table.stats().expect("counts");
                 if stats.done == stats.nodes {
@@ -280,7 +284,7 @@ fn a_graph_is_finished_although_its_workers_keep_dying() {
         next.start();
         hands[victim] = next.hands.remove(0);
     }
-    assert!(killed > 0, "nobody was killed before the end");
+    assert!(killed >= 10, "only {killed} were killed before the end");
     for hand in hands {
         hand.finish();
     }
