@@ -10,6 +10,7 @@ use crate::graph::{Edge, Graph, Holder, Node, index_home};
 use crate::id::NodeId;
 use crate::layout::{EDGES, HOLDERS, INDEX, NODES, STEPS, Version, get16, get32, pack16, pack32, unpack16};
 use crate::sync::{Bits, Ordering, Shared, fence};
+use crate::table::claim::Who;
 use crate::table::{Core, Stop, TRIES};
 use crate::word::{ChangeWord, RootWord, Step, TextRef};
 
@@ -70,6 +71,16 @@ impl<'m> InForce<'m> {
     #[inline]
     pub(crate) fn text(&self, slot: u16) -> TextRef {
         self.version.text.get(usize::from(slot)).map_or(TextRef::NONE, |t| t.load(Ordering::Relaxed))
+    }
+
+    /// The holders whose names have this hash: few, if any.
+    pub(crate) fn holders_with_hash(&self, hash: u64) -> impl Iterator<Item = Who> + '_ {
+        let high = self.version.holder_high.load(Ordering::Relaxed).min(HOLDERS as u64) as usize;
+        let with_hash = self.version.holder_hash.iter().take(high).enumerate();
+        with_hash
+            .filter(move |(_, known)| known.load(Ordering::Relaxed) == hash)
+            .map(|(slot, _)| Who { slot: slot as u16, name: self.holder_name(slot as u16) })
+            .filter(|who| !who.name.is_none())
     }
 
     /// The name that holder slot `holder` belongs to.

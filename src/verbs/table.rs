@@ -136,12 +136,17 @@ impl Table {
     /// What the version in force knows of a holder name.
     pub(crate) fn find_holder(&self, holder: &str) -> Result<Option<Who>, Refusal> {
         let core = self.core();
+        let hash = name_hash(holder);
         for _ in 0..TRIES {
-            let (root, graph) = core.load().map_err(|stop| self.refusal(stop))?;
-            if let Some(found) = known_holder(&core, &graph, holder)? {
-                return Ok(found);
+            let seen = core.in_force().map_err(|stop| self.refusal(stop))?;
+            let alike: Vec<Who> = seen.holders_with_hash(hash).collect();
+            if !seen.is_whole() {
+                continue;
             }
-            self.look_again(root)?;
+            match known_holder(&core, alike.into_iter(), holder)? {
+                Some(found) => return Ok(found),
+                None => self.look_again(seen.root)?,
+            }
         }
         Err(Refusal::Contended { tries: TRIES })
     }
@@ -154,7 +159,9 @@ impl Table {
             return Ok(who);
         }
         self.change(|edit| {
-            match known_holder(&edit.core, &edit.graph, holder)? {
+            let alike = edit.graph.holders_with_hash(name_hash(holder));
+            let alike = alike.map(|(slot, known)| Who { slot, name: known.name });
+            match known_holder(&edit.core, alike, holder)? {
                 Some(Some(who)) => return Ok(Planned::Nothing(who)),
                 Some(None) => {}
                 None => {
@@ -222,13 +229,18 @@ pub(crate) fn check_lease(lease_ms: u64) -> Result<(), NameError> {
     }
 }
 
-/// The slot of a holder name in a graph; the outer `None` when its texts were used again since, so look again.
+/// Which of the holders with the same hash has this name; the outer `None` when a text was used again since, so look
+/// again.
 #[expect(clippy::option_option, reason = "absent and unknown are different answers")]
-fn known_holder(core: &Core<'_>, graph: &crate::graph::Graph, holder: &str) -> Result<Option<Option<Who>>, Refusal> {
-    for (slot, known) in graph.holders_with_hash(name_hash(holder)) {
-        match core.read_text(known.name)? {
+fn known_holder(
+    core: &Core<'_>,
+    alike: impl Iterator<Item = Who>,
+    holder: &str,
+) -> Result<Option<Option<Who>>, Refusal> {
+    for who in alike {
+        match core.read_text(who.name)? {
             None => return Ok(None),
-            Some(bytes) if bytes == holder.as_bytes() => return Ok(Some(Some(Who { slot, name: known.name }))),
+            Some(bytes) if bytes == holder.as_bytes() => return Ok(Some(Some(who))),
             Some(_) => {}
         }
     }
