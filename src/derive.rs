@@ -47,17 +47,19 @@ impl View<'_> {
         self.children.get(range).unwrap_or(&[])
     }
 
-    /// Dependency edges and parent edges are checked as one graph: a loop over both kinds is a loop.
+    /// Order and chains in one go.
     ///
     /// # Errors
     /// [`Loop`] when there is one.
-    pub(crate) fn plan(&self) -> Result<Plan, Loop> {
+    #[cfg(test)]
+    fn plan(&self) -> Result<Plan, Loop> {
         let topological = self.topological()?;
         let waiting_below = self.chains(&topological);
         Ok(Plan { topological, waiting_below })
     }
 
-    /// The slots in an order in which they can be worked.
+    /// The slots in an order in which they can be worked. Dependency edges and parent edges are checked as one graph: a
+    /// loop over both kinds is a loop.
     ///
     /// # Errors
     /// [`Loop`] when there is none.

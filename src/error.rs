@@ -41,6 +41,14 @@ pub enum NameError {
         /// Which field.
         field: &'static str,
     },
+    /// A group's limit that cannot be.
+    #[error("a limit of {limit} cannot be; it must be 1 to {most}")]
+    Limit {
+        /// What was asked for.
+        limit: u32,
+        /// The highest.
+        most: u32,
+    },
     /// A lease that is zero or longer than the table can keep.
     #[error("a lease of {lease_ms} ms cannot be kept; it must be 1 to {limit_ms} ms")]
     Lease {
@@ -57,6 +65,7 @@ impl NameError {
         match self {
             NameError::TooLong { .. } => "too_long",
             NameError::Lease { .. } => "bad_lease",
+            NameError::Limit { .. } => "bad_limit",
             _ => "bad_name",
         }
     }
@@ -188,6 +197,12 @@ pub enum Refusal {
         /// The id or name that was asked for.
         node: String,
     },
+    /// No group has this name.
+    #[error("there is no group {group}; `tenure group {group} --limit N` makes it")]
+    NoSuchGroup {
+        /// The name.
+        group: String,
+    },
     /// The text cannot be stored.
     #[error(transparent)]
     Name(#[from] NameError),
@@ -244,6 +259,32 @@ pub enum Refusal {
         status: Seen,
         /// The dependencies that are not done (at most eight are named).
         waits_for: Vec<String>,
+    },
+    /// A failed dependency skips the node.
+    #[error("{node} is skipped because {by} failed or was cancelled; `reopen` that one to bring it back")]
+    Skipped {
+        /// The node.
+        node: String,
+        /// The dependency.
+        by: String,
+    },
+    /// The node was handed back after an attempt that was lost or failed, and is left alone for a while.
+    #[error("{node} is left alone for another {} ms after its last attempt", left_ms)]
+    NotBefore {
+        /// The node.
+        node: String,
+        /// Milliseconds until it can be claimed.
+        left_ms: u64,
+    },
+    /// As many nodes of the group are claimed as may be at once.
+    #[error("{node} waits for its group {group}: {limit} of {limit} seats are taken")]
+    GroupFull {
+        /// The node.
+        node: String,
+        /// Its group.
+        group: String,
+        /// Seats.
+        limit: u32,
     },
     /// Somebody else holds the node.
     #[error("{node} is held by {holder} at generation {generation}")]
@@ -355,6 +396,7 @@ impl Refusal {
     pub fn code(&self) -> &'static str {
         match self {
             Refusal::NoSuchNode { .. } => "no_such_node",
+            Refusal::NoSuchGroup { .. } => "no_such_group",
             Refusal::Name(name) => name.code(),
             Refusal::NameMismatch { .. } => "bad_name",
             Refusal::Duplicate { .. } => "duplicate",
@@ -363,6 +405,9 @@ impl Refusal {
             Refusal::Ended { .. } => "ended",
             Refusal::NotEnded { .. } => "not_ended",
             Refusal::NotReady { .. } => "not_ready",
+            Refusal::Skipped { .. } => "skipped",
+            Refusal::NotBefore { .. } => "not_before",
+            Refusal::GroupFull { .. } => "group_full",
             Refusal::Held { .. } => "held",
             Refusal::Busy { .. } => "busy",
             Refusal::GenerationMismatch { .. } => "generation_mismatch",

@@ -5,8 +5,9 @@
 
 use crate::derive::{Loop, View};
 use crate::id::NodeId;
-use crate::layout::{HOLDERS, INDEX, NODES};
-use crate::word::TextRef;
+use crate::layout::{GROUPS, HOLDERS, INDEX, NODES, edge_bits};
+use crate::node::OnFailure;
+use crate::word::{PolicyWord, TextRef};
 
 /// The fields of one node that a version holds. Names and texts are in its record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +21,9 @@ pub(crate) struct Node {
     pub(crate) born: u64,
     pub(crate) created_ms: u64,
     pub(crate) updated_ms: u64,
+    /// The generation that attempts are counted from.
+    pub(crate) base: u64,
+    pub(crate) policy: PolicyWord,
 }
 
 /// A holder name that a version knows.
@@ -29,11 +33,28 @@ pub(crate) struct Holder {
     pub(crate) hash: u64,
 }
 
-/// A dependency: `child` waits for `parent`. Ordered by child, so that a node's dependencies stand together.
+/// A group that a version knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Group {
+    pub(crate) name: TextRef,
+    pub(crate) hash: u64,
+    /// How many of its nodes may be claimed at once.
+    pub(crate) limit: u32,
+}
+
+/// A dependency: `child` waits for `parent`. Ordered by child, so that a node's dependencies stand together; at most one
+/// joins the same two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Edge {
     pub(crate) child: u16,
     pub(crate) parent: u16,
+    pub(crate) on_failure: OnFailure,
+}
+
+impl Edge {
+    fn ends(&self) -> (u16, u16) {
+        (self.child, self.parent)
+    }
 }
 
 /// A version of the graph.
@@ -45,6 +66,8 @@ pub(crate) struct Graph {
     pub(crate) edges: Vec<Edge>,
     /// By holder slot; slot 0 is never used.
     pub(crate) holders: Vec<Option<Holder>>,
+    /// By group number; 0 is never used.
+    pub(crate) groups: Vec<Option<Group>>,
     pub(crate) next_born: u64,
     /// `slot + 1` by id, open addressing with linear probing.
     pub(crate) index: Vec<u16>,
@@ -139,29 +162,32 @@ impl Graph {
         &self.edges[from..from + len]
     }
 
-    pub(crate) fn has_edge(&self, edge: Edge) -> bool {
-        self.edges.binary_search(&edge).is_ok()
+    /// The edge that joins the two, if there is one.
+    pub(crate) fn edge(&self, parent: u16, child: u16) -> Option<Edge> {
+        let at = self.edges.binary_search_by_key(&(child, parent), Edge::ends).ok()?;
+        self.edges.get(at).copied()
     }
 
-    /// Adds edges; repeats and edges that are there already do no harm.
+    /// Adds edges; one that joins two that are joined already takes the place of the old one.
     pub(crate) fn link(&mut self, edges: &[Edge]) {
-        match edges {
-            [edge] => {
-                if let Err(at) = self.edges.binary_search(edge) {
-                    self.edges.insert(at, *edge);
-                }
+        if let [edge] = edges {
+            match self.edges.binary_search_by_key(&edge.ends(), Edge::ends) {
+                Ok(at) => self.edges[at] = *edge,
+                Err(at) => self.edges.insert(at, *edge),
             }
-            _ => {
-                self.edges.extend_from_slice(edges);
-                self.edges.sort_unstable();
-                self.edges.dedup();
-            }
+            return;
         }
+        // Stable, so that of two that join the same nodes the newer stands behind the older; the last one is kept.
+        self.edges.extend_from_slice(edges);
+        self.edges.sort_by_key(Edge::ends);
+        self.edges.reverse();
+        self.edges.dedup_by_key(|edge| edge.ends());
+        self.edges.reverse();
     }
 
     /// Takes an edge out. False: there was none.
-    pub(crate) fn unlink(&mut self, edge: Edge) -> bool {
-        match self.edges.binary_search(&edge) {
+    pub(crate) fn unlink(&mut self, parent: u16, child: u16) -> bool {
+        match self.edges.binary_search_by_key(&(child, parent), Edge::ends) {
             Ok(at) => {
                 self.edges.remove(at);
                 true
@@ -193,8 +219,28 @@ impl Graph {
         self.holders[at] = Some(holder);
     }
 
-    /// The graph as arrays, to derive from. `ended` says by slot whether the node has ended.
-    pub(crate) fn arrays(&self, ended: Vec<bool>) -> Arrays {
+    /// The groups that a name with this hash may have.
+    pub(crate) fn groups_with_hash(&self, hash: u64) -> impl Iterator<Item = (u8, Group)> + '_ {
+        let known = self.groups.iter().enumerate().filter_map(|(i, group)| group.map(|g| (i as u8, g)));
+        known.filter(move |(_, group)| group.hash == hash)
+    }
+
+    /// The lowest group number that no group has.
+    pub(crate) fn free_group(&self) -> Option<u8> {
+        let free = self.groups.iter().skip(1).position(Option::is_none).map_or(self.groups.len().max(1), |i| i + 1);
+        (free < GROUPS).then_some(free as u8)
+    }
+
+    pub(crate) fn set_group(&mut self, number: u8, group: Group) {
+        let at = usize::from(number);
+        if self.groups.len() <= at {
+            self.groups.resize(at + 1, None);
+        }
+        self.groups[at] = Some(group);
+    }
+
+    /// The graph as arrays, to derive from. No node counts as ended until somebody sets `ended`.
+    pub(crate) fn arrays(&self) -> Arrays {
         let high = self.nodes.len();
         let node = |slot: usize| self.nodes[slot].as_ref();
         let (child_start, children) = turned(&self.edges, high);
@@ -203,10 +249,22 @@ impl Graph {
             cost: (0..high).map(|s| node(s).map_or(0, |n| n.cost)).collect(),
             born: (0..high).map(|s| node(s).map_or(0, |n| n.born)).collect(),
             parent: (0..high).map(|s| node(s).and_then(|n| n.parent)).collect(),
-            ended,
+            ended: vec![false; high],
             child_start,
             children,
         }
+    }
+
+    /// The children of `arrays` with the modes of their edges, as the mapping keeps them.
+    pub(crate) fn children_bits(&self, arrays: &Arrays) -> Vec<u16> {
+        let mut fill = arrays.child_start.clone();
+        let mut bits = vec![0u16; self.edges.len()];
+        for edge in &self.edges {
+            let place = &mut fill[usize::from(edge.parent)];
+            bits[*place as usize] = edge_bits(edge.child, edge.on_failure);
+            *place += 1;
+        }
+        bits
     }
 
     /// The slots along one loop, the first again at the end.

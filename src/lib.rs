@@ -44,7 +44,7 @@
 //! | `layout` | the bytes of the file |
 //! | `word` | the packed words and what each value means |
 //! | `clock`, `process`, `record` | the two clocks; who is alive; the text fields as bytes |
-//! | `derive`, `graph` | what follows from a graph; one version of it in private memory |
+//! | `derive`, `graph`, `standing` | what follows from a graph; one version of it in private memory; where its nodes stand |
 //! | `location`, `region` | where a table lives; making, checking and mapping the file |
 //! | `table` | the transitions: every change of a shared word, with its compare-and-swap |
 //! | `verbs` | the API: [`Table`], [`Worker`], [`Claim`] |
@@ -64,6 +64,7 @@ mod process;
 mod record;
 mod region;
 pub mod run;
+mod standing;
 mod sync;
 mod table;
 mod verbs;
@@ -73,7 +74,8 @@ pub use error::{Damaged, NameError, OpenError, Refusal};
 pub use id::NodeId;
 pub use location::Location;
 pub use node::{
-    Change, ClaimOptions, Completion, Counts, Filter, Granted, NodeSpec, NodeView, Outcome, Reclaimed, Seen, Stats,
-    Status, Task,
+    Change, ClaimOptions, Completion, Counts, Ended, Filter, Granted, Need, NodeSpec, NodeView, OnFailure, Outcome,
+    Reclaimed, Seen, Stats, Status, Task,
 };
-pub use verbs::{Claim, CreateOptions, LEASE_MS_DEFAULT, LEASE_MS_MAX, Table, Worker};
+pub use process::is_running;
+pub use verbs::{Claim, CreateOptions, GroupView, LEASE_MS_DEFAULT, LEASE_MS_MAX, Table, Worker};

@@ -49,6 +49,19 @@ impl Outcome {
     }
 }
 
+/// What a node does when a dependency of it ends failed or cancelled. A property of the edge.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OnFailure {
+    /// It cannot become ready by itself.
+    #[default]
+    Block = 0,
+    /// It is skipped: seen as cancelled until the dependency is reopened.
+    Skip = 1,
+    /// The dependency counts as satisfied.
+    Continue = 2,
+}
+
 /// What a reader sees of a node: its status, and for an open one what its dependencies make of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -109,7 +122,29 @@ pub struct NodeSpec {
     /// The shell command that `run` starts for it, at most 4,096 bytes.
     pub run: Option<String>,
     /// Dependencies to add: the node waits for each of these. None is ever removed by this.
-    pub needs: Vec<NodeId>,
+    pub needs: Vec<Need>,
+    /// The most attempts, 1 to 65,535: the last one that is lost or fails ends the node as failed. 0: a lost attempt is
+    /// never the last, and the first that fails is.
+    pub max_attempts: Option<u16>,
+    /// Milliseconds that the node is left alone after an attempt was lost or failed; doubled with each, at most an hour.
+    pub retry_delay_ms: Option<u32>,
+    /// The group it belongs to, at most 64 bytes; empty is none. The group must have been set before.
+    pub group: Option<String>,
+}
+
+/// A dependency to add.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Need {
+    /// The node to wait for.
+    pub node: NodeId,
+    /// What to do when that one fails; `None` leaves the mode of an edge that exists, and is `Block` for a new one.
+    pub on_failure: Option<OnFailure>,
+}
+
+impl From<NodeId> for Need {
+    fn from(node: NodeId) -> Need {
+        Need { node, on_failure: None }
+    }
 }
 
 /// What came of an upsert.
@@ -149,6 +184,20 @@ pub struct NodeView {
     pub parent: Option<String>,
     /// The nodes it waits for.
     pub depends_on: Vec<String>,
+    /// What it does when one of those fails, in the order of `depends_on`.
+    pub on_failure: Vec<OnFailure>,
+    /// The failed dependency that skips it, when it is cancelled by that alone.
+    pub skipped_by: Option<String>,
+    /// How many times it was claimed since it was made or reopened, a claim that stands included.
+    pub attempts: u64,
+    /// The most attempts; 0 is no limit.
+    pub max_attempts: u16,
+    /// Milliseconds that it is left alone after a lost or failed attempt; doubled with each.
+    pub retry_delay_ms: u32,
+    /// Milliseconds until it can be claimed again after the last attempt.
+    pub retry_in_ms: Option<u64>,
+    /// The group it belongs to.
+    pub group: Option<String>,
     /// Estimated milliseconds of work.
     pub cost: u32,
     /// Cost of the longest chain of unfinished nodes below it, its own cost not included.
@@ -192,6 +241,8 @@ pub struct ClaimOptions {
     pub lease_ms: Option<u64>,
     /// When the holder already has a claim, answer with that one instead of `busy`.
     pub resume: bool,
+    /// The process that the claim stands and falls with: when it is gone the lease counts as run out.
+    pub pid: Option<u32>,
 }
 
 /// A claim as plain data: what a caller keeps to renew, complete or release it later.
@@ -240,6 +291,23 @@ pub struct Completion {
     pub holder: Option<String>,
     /// Replaces the summary in the same step; empty clears it.
     pub summary: Option<String>,
+}
+
+/// What came of completing a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ended {
+    /// It has ended.
+    Now,
+    /// It had ended this way already, and nothing changed.
+    Already,
+    /// It failed, and is open again for another attempt.
+    ToRetry {
+        /// Its new generation.
+        generation: u64,
+        /// How many attempts it has had.
+        attempts: u64,
+    },
 }
 
 /// A claim that `reclaim` or a forced `release` ended.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::ErrorKind;
 
-use crate::word::OwnerWord;
+use crate::word::{OwnerWord, ProcessWord};
 
 /// This process, as an owner of buffers; `None` when `/proc` does not tell.
 pub(crate) fn this_process() -> Option<OwnerWord> {
@@ -19,6 +19,28 @@ pub(crate) fn this_process() -> Option<OwnerWord> {
 pub(crate) fn is_gone(owner: OwnerWord) -> bool {
     match stat(owner.pid()) {
         Looked::Running(start) => OwnerWord::new(owner.pid(), start) != owner,
+        Looked::Gone => true,
+        Looked::Unknown => false,
+    }
+}
+
+/// A running process, as the one that a claim stands and falls with; `None` when there is none with this pid.
+pub(crate) fn process(pid: u32) -> Option<OwnerWord> {
+    match stat(pid) {
+        Looked::Running(start) => Some(OwnerWord::new(pid, start)),
+        Looked::Gone | Looked::Unknown => None,
+    }
+}
+
+/// Whether there is a process with this pid that has not ended.
+pub fn is_running(pid: u32) -> bool {
+    process(pid).is_some()
+}
+
+/// Whether the process that a claim named is gone, or its pid belongs to another by now.
+pub(crate) fn is_other_or_gone(process: ProcessWord) -> bool {
+    match stat(process.pid()) {
+        Looked::Running(start) => !process.started_at(start),
         Looked::Gone => true,
         Looked::Unknown => false,
     }

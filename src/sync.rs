@@ -12,7 +12,7 @@ pub(crate) use std::sync::atomic::AtomicUsize as LocalCounter;
 #[cfg(not(tenure_loom))]
 pub(crate) use std::sync::atomic::AtomicU64 as LocalWord;
 
-pub(crate) use imp::{Ordering, Shared, fence};
+pub(crate) use imp::{Ordering, Shared, Shared32, fence};
 
 /// What can live in a [`Shared`]: a transparent wrapper of `u64` for which every bit pattern is a value.
 pub(crate) trait Bits: Copy + Eq + bytemuck::NoUninit + bytemuck::Zeroable {
@@ -63,6 +63,26 @@ mod imp {
         }
     }
 
+    /// The one 32-bit word: what the kernel's futex compares.
+    #[repr(transparent)]
+    pub(crate) struct Shared32(std::sync::atomic::AtomicU32);
+
+    impl Shared32 {
+        #[inline]
+        pub(crate) fn load(&self, order: Ordering) -> u32 {
+            self.0.load(order)
+        }
+
+        pub(crate) fn compare_exchange(&self, old: u32, new: u32, ok: Ordering, lost: Ordering) -> Result<u32, u32> {
+            self.0.compare_exchange(old, new, ok, lost)
+        }
+
+        /// For the system call alone.
+        pub(crate) fn futex(&self) -> &std::sync::atomic::AtomicU32 {
+            &self.0
+        }
+    }
+
     impl Shared<u64> {
         #[inline]
         pub(crate) fn fetch_or(&self, bits: u64, order: Ordering) -> u64 {
@@ -85,7 +105,7 @@ mod imp {
 mod imp {
     use std::marker::PhantomData;
 
-    use loom::sync::atomic::AtomicU64;
+    use loom::sync::atomic::{AtomicU32, AtomicU64};
     pub(crate) use loom::sync::atomic::{Ordering, fence};
 
     use super::Bits;
@@ -124,6 +144,23 @@ mod imp {
         pub(crate) fn compare_exchange(&self, old: T, new: T, ok: Ordering, lost: Ordering) -> Result<T, T> {
             let word = self.touched();
             word.compare_exchange(old.bits(), new.bits(), ok, lost).map(T::from_bits).map_err(T::from_bits)
+        }
+    }
+
+    /// The doorbell's word inside a model; there is no kernel to sleep in.
+    pub(crate) struct Shared32(AtomicU32);
+
+    impl Shared32 {
+        pub(crate) fn new(value: u32) -> Self {
+            Shared32(AtomicU32::new(value))
+        }
+
+        pub(crate) fn load(&self, order: Ordering) -> u32 {
+            self.0.load(order)
+        }
+
+        pub(crate) fn compare_exchange(&self, old: u32, new: u32, ok: Ordering, lost: Ordering) -> Result<u32, u32> {
+            self.0.compare_exchange(old, new, ok, lost)
         }
     }
 

@@ -59,6 +59,27 @@ pub fn quiet_ms(text: &str) -> Result<u64, String> {
     if matches!(text.parse::<f64>(), Ok(seconds) if seconds == 0.0) { Ok(0) } else { lease_ms(text) }
 }
 
+/// Reads a delay: seconds, fractions allowed, 0 to an hour.
+pub fn delay_ms(text: &str) -> Result<u32, String> {
+    let seconds: f64 = text.parse().map_err(|_| "give seconds as a number, such as 30 or 0.5".to_owned())?;
+    let ms = (seconds * 1000.0).round();
+    if !(0.0..=3_600_000.0).contains(&ms) {
+        return Err("a delay is 0 to 3600 seconds".to_owned());
+    }
+    // In range, checked above: the conversion loses nothing.
+    Ok(ms as u32)
+}
+
+/// Reads how long to wait: seconds, fractions allowed.
+pub fn wait_ms(text: &str) -> Result<u64, String> {
+    let seconds: f64 = text.parse().map_err(|_| "give seconds as a number, such as 30 or 0.5".to_owned())?;
+    // A year; nobody waits longer, and the clock has room for it.
+    if !(0.0..=31_536_000.0).contains(&seconds) {
+        return Err("a wait is 0 to 31536000 seconds".to_owned());
+    }
+    Ok((seconds * 1000.0).round() as u64)
+}
+
 /// Reads a cost in milliseconds; an empty one stands for that of a new node.
 pub fn cost_ms(text: &str) -> Result<u32, String> {
     if text.is_empty() {

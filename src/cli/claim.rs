@@ -13,9 +13,9 @@ use super::out;
 /// The node must be ready and the holder must hold nothing.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
-  tenure claim build --holder w1         prints: gen=2
-  tenure renew build --holder w1 --gen 2
-  tenure complete build --holder w1 --gen 2")]
+  tenure claim build --holder w1         prints: gen=1
+  tenure renew build --holder w1 --gen 1
+  tenure complete build --holder w1 --gen 1")]
 pub struct ClaimArgs {
     /// Name or id
     node: String,
@@ -36,7 +36,8 @@ pub struct ClaimArgs {
 /// Exit code 3 says that nothing is ready for this worker.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
-  tenure claim-next --holder w1 --role compile     prints: build gen=2")]
+  tenure claim-next --holder w1 --role compile     prints: build gen=1
+  tenure claim-next --holder w1 --wait 60          the same, or sleeps until one is ready")]
 pub struct ClaimNextArgs {
     #[command(flatten)]
     holder: HolderArg,
@@ -45,8 +46,20 @@ pub struct ClaimNextArgs {
     #[arg(long = "role", value_name = "ROLE")]
     roles: Vec<String>,
 
+    /// Sleep until a node is ready: at most this many seconds, or for as long as it takes
+    #[arg(long, value_name = "SECS", num_args = 0..=1, default_missing_value = "forever", value_parser = wait)]
+    wait: Option<Wait>,
+
     #[command(flatten)]
     how: HowArgs,
+}
+
+/// How long to wait, in milliseconds; `None` is for as long as it takes.
+#[derive(Clone, Copy, Debug)]
+struct Wait(Option<u64>);
+
+fn wait(text: &str) -> Result<Wait, String> {
+    if text == "forever" { Ok(Wait(None)) } else { args::wait_ms(text).map(|ms| Wait(Some(ms))) }
 }
 
 /// What both kinds of claim take.
@@ -59,11 +72,19 @@ struct HowArgs {
     /// When the holder has a claim already, answer with that one instead of refusing
     #[arg(long)]
     resume: bool,
+
+    /// The process that the claim stands and falls with: when it is gone, the lease counts as run out
+    #[arg(long)]
+    pid: Option<u32>,
 }
 
 impl HowArgs {
-    fn options(&self, generation: Option<u64>) -> ClaimOptions {
-        ClaimOptions { generation, lease_ms: self.lease, resume: self.resume }
+    /// A process that is not there is an error: the claim would come free at once.
+    fn options(&self, generation: Option<u64>) -> Result<ClaimOptions, CliError> {
+        if let Some(pid) = self.pid.filter(|&pid| !tenure::is_running(pid)) {
+            return Err(CliError::usage("usage", format!("--pid {pid}: there is no such process")));
+        }
+        Ok(ClaimOptions { generation, lease_ms: self.lease, resume: self.resume, pid: self.pid })
     }
 }
 
@@ -71,7 +92,7 @@ impl HowArgs {
 pub fn claim(context: &Context, args: ClaimArgs) -> Result<Exit, CliError> {
     let node = context.node(&args.node)?;
     let worker = context.open()?.worker(&args.holder.holder)?;
-    let claim = worker.claim_with(node, &args.how.options(args.generation))?;
+    let claim = worker.claim_with(node, &args.how.options(args.generation)?)?;
     context.out.mark_changed();
     if context.json || claim.id() != node {
         return tell(context, &claim);
@@ -83,7 +104,11 @@ pub fn claim(context: &Context, args: ClaimArgs) -> Result<Exit, CliError> {
 /// Runs `claim-next`.
 pub fn claim_next(context: &Context, args: ClaimNextArgs) -> Result<Exit, CliError> {
     let worker = context.open()?.worker(&args.holder.holder)?.with_roles(&args.roles)?;
-    let claim = worker.claim_next_with(&args.how.options(None))?;
+    let options = args.how.options(None)?;
+    let claim = match args.wait {
+        None => worker.claim_next_with(&options)?,
+        Some(Wait(wait_ms)) => worker.wait_claim_next(&options, wait_ms)?,
+    };
     context.out.mark_changed();
     tell(context, &claim)
 }

@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 use serde::Serialize;
-use tenure::{Completion, NodeId, Outcome, Seen};
+use tenure::{Completion, Ended, NodeId, Outcome, Seen};
 
 use super::answer;
 use super::context::Context;
@@ -16,8 +16,8 @@ use super::input;
 /// lost meanwhile is not noticed. Ending a node again the same way is no error and changes nothing.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  tenure complete build --holder w1 --gen 2
-  tenure complete build --holder w1 --gen 2 --status failed --summary 'no compiler'
+  tenure complete build --holder w1 --gen 1
+  tenure complete build --holder w1 --gen 1 --status failed --summary 'no compiler'
   tenure complete build --status cancelled         a node that nobody holds")]
 pub struct CompleteArgs {
     /// Name or id
@@ -61,11 +61,16 @@ impl From<End> for Outcome {
 }
 
 #[derive(Debug, Serialize)]
-struct Ended {
+struct Answer {
     id: NodeId,
     name: Option<String>,
-    status: Outcome,
+    status: &'static str,
     changed: bool,
+    /// The node's new generation and how many attempts it has had, when it is to be tried again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    generation: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    attempts: Option<u64>,
 }
 
 /// Runs the verb.
@@ -75,18 +80,26 @@ pub fn run(context: &Context, args: CompleteArgs) -> Result<Exit, CliError> {
     let summary = input::summary(args.summary)?;
     let completion = Completion { outcome, generation: args.generation, holder: args.holder, summary };
     let table = context.open()?;
-    let changed = table.complete(id, &completion)?;
+    let ended = table.complete(id, &completion)?;
+    let changed = ended != Ended::Already;
     if changed {
         context.out.mark_changed();
     }
+    let (status, generation, attempts) = match ended {
+        Ended::ToRetry { generation, attempts } => ("open", Some(generation), Some(attempts)),
+        _ => (end_name(outcome), None, None),
+    };
     if context.json {
         let name = answer::name_of(&table, id, &args.node);
-        context.out.json(&Ended { id, name, status: outcome, changed })?;
-    } else {
-        let end = end_name(outcome);
-        let already = if changed { "" } else { " already; nothing was changed" };
-        context.out.line(&format!("{} is {end}{already}", escape::cell(&args.node)))?;
+        context.out.json(&Answer { id, name, status, changed, generation, attempts })?;
+        return Ok(Exit::Done);
     }
+    let node = escape::cell(&args.node);
+    context.out.line(&match ended {
+        Ended::ToRetry { attempts, .. } => format!("{node} failed in attempt {attempts} and is open for another"),
+        Ended::Already => format!("{node} is {status} already; nothing was changed"),
+        _ => format!("{node} is {status}"),
+    })?;
     Ok(Exit::Done)
 }
 

@@ -1,6 +1,7 @@
 //! `link` and `unlink`: who waits for whom.
 
 use serde::Serialize;
+use tenure::{Need, OnFailure};
 
 use super::context::Context;
 use super::escape;
@@ -10,12 +11,37 @@ use super::exit::{CliError, Exit};
 ///
 /// Linking twice is no error. A link that would close a loop is refused, and so is one to a node that has ended.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  tenure link fetch build        build waits for fetch")]
+#[command(
+    after_help = "Example:\n  tenure link fetch build                          build waits for fetch\n  tenure link lint report --on-failure continue    report starts however lint ends"
+)]
 pub struct LinkArgs {
     /// The node that must be done first
     parent: String,
     /// The node that waits for it
     child: String,
+    /// What CHILD does when PARENT fails or is cancelled [default: block, or what the link says already]
+    #[arg(long, value_enum)]
+    on_failure: Option<OnFailureArg>,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum OnFailureArg {
+    /// It cannot become ready by itself
+    Block,
+    /// It is skipped: seen as cancelled until PARENT is reopened
+    Skip,
+    /// PARENT counts as satisfied
+    Continue,
+}
+
+impl From<OnFailureArg> for OnFailure {
+    fn from(arg: OnFailureArg) -> OnFailure {
+        match arg {
+            OnFailureArg::Block => OnFailure::Block,
+            OnFailureArg::Skip => OnFailure::Skip,
+            OnFailureArg::Continue => OnFailure::Continue,
+        }
+    }
 }
 
 /// Lets CHILD no longer wait for PARENT
@@ -37,7 +63,8 @@ struct Edge<'a> {
 /// Runs `link`.
 pub fn link(context: &Context, args: LinkArgs) -> Result<Exit, CliError> {
     let (parent, child) = (context.node(&args.parent)?, context.node(&args.child)?);
-    let changed = context.open()?.link(parent, child)?;
+    let changed =
+        context.open()?.link_with(Need { node: parent, on_failure: args.on_failure.map(Into::into) }, child)?;
     let words = if changed { "now waits for" } else { "already waits for" };
     answer(context, &Edge { parent: &args.parent, child: &args.child, changed }, words)
 }

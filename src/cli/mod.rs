@@ -12,6 +12,7 @@ mod escape;
 mod exit;
 mod export;
 mod get;
+mod group;
 mod import;
 mod init;
 mod input;
@@ -68,6 +69,7 @@ enum Verb {
     Upsert(upsert::UpsertArgs),
     Link(link::LinkArgs),
     Unlink(link::UnlinkArgs),
+    Group(group::GroupArgs),
     Get(get::GetArgs),
     List(list::ListArgs),
     Ready(list::ReadyArgs),
@@ -111,6 +113,7 @@ fn dispatch(context: &Context, verb: Verb) -> Result<Exit, CliError> {
         Verb::Upsert(args) => upsert::run(context, args),
         Verb::Link(args) => link::link(context, args),
         Verb::Unlink(args) => link::unlink(context, args),
+        Verb::Group(args) => group::run(context, args),
         Verb::Get(args) => get::run(context, args),
         Verb::List(args) => list::list(context, args),
         Verb::Ready(args) => list::ready(context, args),

@@ -16,8 +16,14 @@ pub fn rename(refusal: &mut Refusal, change: impl Fn(&mut String)) {
         | Refusal::GenerationMismatch { node, .. }
         | Refusal::NotHolder { node, .. }
         | Refusal::NotHeld { node, .. }
+        | Refusal::NotBefore { node, .. }
+        | Refusal::GroupFull { node, .. }
         | Refusal::FenceRequired { node }
         | Refusal::Exhausted { node, .. } => change(node),
+        Refusal::Skipped { node, by } => {
+            change(node);
+            change(by);
+        }
         Refusal::NotReady { node, waits_for, .. } => {
             change(node);
             waits_for.iter_mut().for_each(change);
@@ -34,6 +40,10 @@ pub fn fields(refusal: &Refusal) -> Map<String, Value> {
         | Refusal::Duplicate { node }
         | Refusal::SelfLink { node }
         | Refusal::FenceRequired { node } => json!({ "node": node }),
+        Refusal::NoSuchGroup { group } => json!({ "group": group }),
+        Refusal::Skipped { node, by } => json!({ "node": node, "by": by }),
+        Refusal::NotBefore { node, left_ms } => json!({ "node": node, "left_ms": left_ms }),
+        Refusal::GroupFull { node, group, limit } => json!({ "node": node, "group": group, "limit": limit }),
         Refusal::Name(name) => name_fields(name),
         Refusal::NameMismatch { id, name } => json!({ "id": id, "name": name }),
         Refusal::Cycle { path } => json!({ "path": path }),

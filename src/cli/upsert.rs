@@ -53,6 +53,18 @@ pub struct UpsertArgs {
     #[arg(long, value_name = "NODE")]
     needs: Vec<String>,
 
+    /// The last of so many attempts that is lost or fails ends the node as failed; 0 is no limit
+    #[arg(long, value_name = "N")]
+    max_attempts: Option<u16>,
+
+    /// Seconds that it is left alone after an attempt was lost or failed; doubled with each, at most an hour
+    #[arg(long, value_name = "SECS", value_parser = args::delay_ms)]
+    retry_delay: Option<u32>,
+
+    /// The group it belongs to (`tenure group` makes one); '' for none
+    #[arg(long)]
+    group: Option<String>,
+
     /// Refuse to create: a mistyped name is then an error
     #[arg(long)]
     existing: bool,
@@ -110,9 +122,12 @@ fn spec(context: &Context, args: UpsertArgs) -> Result<NodeSpec, CliError> {
         Some(parent) => Some(Some(context.node(parent)?)),
     };
     for need in &args.needs {
-        spec.needs.push(context.node(need)?);
+        spec.needs.push(context.node(need)?.into());
     }
     spec.summary = input::summary(args.summary)?;
+    spec.max_attempts = args.max_attempts;
+    spec.retry_delay_ms = args.retry_delay;
+    spec.group = args.group;
     Ok(spec)
 }
 

@@ -4,8 +4,8 @@
 //! blank lines are skipped but counted. A line is one JSON object with the fields of [`FIELDS`]; a field that is not
 //! among them is an error, because a mistyped one would be lost silently. `name` (or `id`, for a node without a
 //! name) is required and stands once in a file. `needs` and `parent` take names or ids of nodes that stand anywhere
-//! in the file or in the table. A field left out stays as it is in the table; `null` or `""` clears it. `needs`
-//! only ever adds.
+//! in the file or in the table; an item of `needs` may also be `{"node": "a", "on_failure": "skip"}`. A field left out
+//! stays as it is in the table; `null` or `""` clears it. `needs` only ever adds. A `group` must be in the table.
 
 use std::io::{BufRead, Read, Write};
 
@@ -15,14 +15,27 @@ use serde_json::Value;
 use super::{Entry, FormatError, Graph, INPUT_BYTES_MAX, Place};
 use crate::error::NameError;
 use crate::id::{NAME_BYTES_MAX, NodeId, check_name};
-use crate::node::{NodeSpec, NodeView, RUN_BYTES_MAX, SUMMARY_BYTES_MAX};
+use crate::node::{Need, NodeSpec, NodeView, OnFailure, RUN_BYTES_MAX, SUMMARY_BYTES_MAX};
 
 /// The longest line. A node that waits for 4,095 others, with names of 64 bytes each written as `\u00..` escapes,
 /// needs 1.6 MB; its own texts add 31 KB. No node needs more, and a reader never buffers more.
 pub const LINE_BYTES_MAX: usize = 2 << 20;
 
 /// The fields that a line may have.
-pub const FIELDS: [&str; 9] = ["name", "id", "needs", "run", "cost", "role", "kind", "parent", "summary"];
+pub const FIELDS: [&str; 12] = [
+    "name",
+    "id",
+    "needs",
+    "run",
+    "cost",
+    "role",
+    "kind",
+    "parent",
+    "summary",
+    "max_attempts",
+    "retry_delay_ms",
+    "group",
+];
 
 /// What UTF-8 files from some editors begin with; it means nothing.
 pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -49,6 +62,12 @@ struct Line {
     parent: Option<Value>,
     #[serde(default, deserialize_with = "given")]
     summary: Option<Value>,
+    #[serde(default, deserialize_with = "given")]
+    max_attempts: Option<Value>,
+    #[serde(default, deserialize_with = "given")]
+    retry_delay_ms: Option<Value>,
+    #[serde(default, deserialize_with = "given")]
+    group: Option<Value>,
 }
 
 /// Keeps `null` apart from "not there".
@@ -112,6 +131,9 @@ fn parse_line(line: usize, text: &str, first: bool) -> Result<Entry, FormatError
         summary: bounded(&at, "summary", raw.summary, SUMMARY_BYTES_MAX)?,
         run: bounded(&at, "run", raw.run, RUN_BYTES_MAX)?,
         needs: needs(&at, id, raw.needs, &mut written)?,
+        max_attempts: count(&at, "max_attempts", raw.max_attempts, u64::from(u16::MAX))?.map(|n| n as u16),
+        retry_delay_ms: count(&at, "retry_delay_ms", raw.retry_delay_ms, u64::from(u32::MAX))?.map(|n| n as u32),
+        group: bounded(&at, "group", raw.group, NAME_BYTES_MAX)?,
     };
     Ok(Entry { at, id, label, spec, written })
 }
@@ -170,13 +192,21 @@ fn bounded(at: &Place, field: &'static str, value: Option<Value>, limit: usize) 
 
 /// The cost; `null` is the default of 1.
 fn cost(at: &Place, value: Option<Value>) -> Result<Option<u32>, FormatError> {
-    let Some(value) = value else { return Ok(None) };
-    if value.is_null() {
+    if value.as_ref().is_some_and(Value::is_null) {
         return Ok(Some(1));
     }
-    match value.as_u64().and_then(|ms| u32::try_from(ms).ok()) {
-        Some(ms) => Ok(Some(ms)),
-        None => Err(wrong(at, "cost", "a whole number of milliseconds from 0 to 4294967295", &value)),
+    Ok(count(at, "cost", value, u64::from(u32::MAX))?.map(|ms| ms as u32))
+}
+
+/// A whole number from 0 to `most`; `null` is 0.
+fn count(at: &Place, field: &'static str, value: Option<Value>, most: u64) -> Result<Option<u64>, FormatError> {
+    let Some(value) = value else { return Ok(None) };
+    if value.is_null() {
+        return Ok(Some(0));
+    }
+    match value.as_u64().filter(|&n| n <= most) {
+        Some(n) => Ok(Some(n)),
+        None => Err(wrong(at, field, &format!("a whole number from 0 to {most}"), &value)),
     }
 }
 
@@ -198,13 +228,13 @@ fn parent(
     }
 }
 
-/// The nodes it waits for. Naming one twice is the same as naming it once.
+/// The nodes it waits for. Naming one twice is the same as naming it once; the first time counts.
 fn needs(
     at: &Place,
     own: NodeId,
     value: Option<Value>,
     written: &mut Vec<(NodeId, String)>,
-) -> Result<Vec<NodeId>, FormatError> {
+) -> Result<Vec<Need>, FormatError> {
     const WANTED: &str = "an array of names or ids";
     let items = match value {
         None | Some(Value::Null) => return Ok(Vec::new()),
@@ -214,14 +244,50 @@ fn needs(
     let mut seen = ahash::AHashSet::with_capacity(items.len());
     let mut needs = Vec::with_capacity(items.len());
     for item in items {
-        let Value::String(text) = item else { return Err(wrong(at, "needs", WANTED, &item)) };
+        let (text, on_failure) = match item {
+            Value::String(text) => (text, None),
+            Value::Object(_) => {
+                let item: NeedItem = serde_json::from_value(item).map_err(|error| {
+                    let what = format!("has an item that is no {{\"node\": ..., \"on_failure\": ...}}: {error}");
+                    FormatError::Field { at: at.clone(), field: "needs", what }
+                })?;
+                (item.node, item.on_failure.map(OnFailure::from))
+            }
+            other => return Err(wrong(at, "needs", WANTED, &other)),
+        };
         let id = reference(at, "needs", own, &text)?;
         if seen.insert(id) {
-            needs.push(id);
+            needs.push(Need { node: id, on_failure });
             written.push((id, text));
         }
     }
     Ok(needs)
+}
+
+/// An item of `needs` in its long form.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NeedItem {
+    node: String,
+    on_failure: Option<Mode>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Mode {
+    Block,
+    Skip,
+    Continue,
+}
+
+impl From<Mode> for OnFailure {
+    fn from(mode: Mode) -> OnFailure {
+        match mode {
+            Mode::Block => OnFailure::Block,
+            Mode::Skip => OnFailure::Skip,
+            Mode::Continue => OnFailure::Continue,
+        }
+    }
 }
 
 /// A name or an id in a field that refers to another node.
@@ -260,7 +326,7 @@ struct Exported<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<NodeId>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    needs: Vec<&'a str>,
+    needs: Vec<ExportedNeed<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     run: Option<&'a str>,
     cost: u32,
@@ -272,6 +338,34 @@ struct Exported<'a> {
     parent: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     summary: Option<&'a str>,
+    #[serde(skip_serializing_if = "is_zero")]
+    max_attempts: u32,
+    #[serde(skip_serializing_if = "is_zero")]
+    retry_delay_ms: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    group: Option<&'a str>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+fn is_zero(n: &u32) -> bool {
+    *n == 0
+}
+
+/// A dependency of the export: the short form unless it has a mode of its own.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum ExportedNeed<'a> {
+    Node(&'a str),
+    With { node: &'a str, on_failure: OnFailure },
+}
+
+impl<'a> ExportedNeed<'a> {
+    fn new(node: &'a str, on_failure: OnFailure) -> Self {
+        match on_failure {
+            OnFailure::Block => ExportedNeed::Node(node),
+            on_failure => ExportedNeed::With { node, on_failure },
+        }
+    }
 }
 
 /// Writes nodes so that [`read`] gives the same graph: fields and edges, not who holds what or how it ended.
@@ -284,16 +378,23 @@ pub fn write(nodes: &[NodeView], out: &mut dyn Write) -> std::io::Result<()> {
     let labels: Vec<String> = nodes.iter().map(NodeView::label).collect();
     let known: ahash::AHashSet<&str> = labels.iter().map(String::as_str).collect();
     for node in nodes {
+        let needs = node.depends_on.iter().zip(&node.on_failure);
         let line = Exported {
             name: node.name.as_deref(),
             id: node.name.is_none().then_some(node.id),
-            needs: node.depends_on.iter().map(String::as_str).filter(|need| known.contains(need)).collect(),
+            needs: needs
+                .filter(|(need, _)| known.contains(need.as_str()))
+                .map(|(need, &on_failure)| ExportedNeed::new(need, on_failure))
+                .collect(),
             run: node.run.as_deref(),
             cost: node.cost,
             role: node.role.as_deref(),
             kind: node.kind.as_deref(),
             parent: node.parent.as_deref().filter(|parent| known.contains(parent)),
             summary: node.summary.as_deref(),
+            max_attempts: node.max_attempts.into(),
+            retry_delay_ms: node.retry_delay_ms,
+            group: node.group.as_deref(),
         };
         serde_json::to_writer(&mut *out, &line)?;
         out.write_all(b"\n")?;

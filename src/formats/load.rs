@@ -63,7 +63,7 @@ impl Graph {
     fn check_references(&self, table: &Table) -> Result<(), LoadError> {
         let mut known = ahash::AHashSet::new();
         for entry in &self.entries {
-            let needs = entry.spec.needs.iter().map(|&id| ("needs", id));
+            let needs = entry.spec.needs.iter().map(|need| ("needs", need.node));
             let parent = entry.spec.parent.flatten().map(|id| ("parent", id));
             for (field, id) in needs.chain(parent) {
                 if self.contains(id) || !known.insert(id) {

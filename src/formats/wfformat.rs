@@ -21,7 +21,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::{Entry, FormatError, Graph, INPUT_BYTES_MAX, Place, jsonl::BYTE_ORDER_MARK};
 use crate::error::NameError;
 use crate::id::{NAME_BYTES_MAX, NodeId, check_name};
-use crate::node::NodeSpec;
+use crate::node::{Need, NodeSpec};
 
 /// What a shortened id keeps of the original: the rest is the `~` and 16 digits.
 const PREFIX_BYTES_MAX: usize = NAME_BYTES_MAX - 17;
@@ -109,7 +109,7 @@ fn build(workflow: &Workflow) -> Result<Graph, FormatError> {
     let index: AHashMap<&str, usize> = tasks.iter().enumerate().map(|(i, task)| (task.id.as_str(), i)).collect();
     let (needs, one_sided) = edges(tasks, &graph.entries, &index)?;
     for (entry, needs) in graph.entries.iter_mut().zip(needs) {
-        entry.spec.needs = needs;
+        entry.spec.needs = needs.into_iter().map(Need::from).collect();
     }
     if one_sided > 0 {
         graph

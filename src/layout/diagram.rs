@@ -22,20 +22,21 @@ macro_rules! rows_of {
 #[test]
 fn the_byte_diagram_is_that_of_this_build() {
     let tables = [
-        ("Fixed", rows_of!(Fixed: header nodes holders blocks)),
+        ("Fixed", rows_of!(Fixed: header nodes holders groups blocks)),
         (
             "Header",
             rows_of!(Header: magic layout_version fingerprint byte_order capacity boot_hi boot_lo namespaces created_ms
-                lease_ms options ready root versions next_scan_ms text_cursor text_stamp),
+                lease_ms options ready root versions next_scan_ms bell watcher text_cursor text_stamp),
         ),
-        ("NodeSlot", rows_of!(NodeSlot: word lease length end)),
+        ("NodeSlot", rows_of!(NodeSlot: word lease length end process not_before)),
         ("HolderSlot", rows_of!(HolderSlot: word)),
+        ("GroupSlot", rows_of!(GroupSlot: word)),
         ("Block", rows_of!(Block: owner text chain payload)),
         (
             "Version",
             rows_of!(Version: owner stamp verdict high edges steps next_born holder_high filled id_hi id_lo text facts
-                role born created_ms updated_ms waiting_below dep_start child_start deps children order rank index
-                holders holder_hash changes hints watch),
+                role born created_ms updated_ms base policy waiting_below dep_start child_start deps children order rank
+                index holders holder_hash groups group_hash group_limit changes targets hints aged watch),
         ),
     ];
     let tables: String = tables

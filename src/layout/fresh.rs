@@ -34,6 +34,10 @@ impl Header {
             _to_scan: [0; 6],
             next_scan_ms: zero(),
             _to_text: [0; 7],
+            bell: Shared32::new(0),
+            _beside_bell: 0,
+            watcher: zero(),
+            _to_cursor: [0; 6],
             text_cursor: zero(),
             text_stamp: zero(),
             _to_end: [0; 6],
@@ -47,6 +51,7 @@ impl Fixed {
             header: Header::fresh(),
             nodes: from_fn(|_| NodeSlot { word: zero(), lease: zero(), length: zero(), end: zero(), _spare: [0; 4] }),
             holders: from_fn(|_| HolderSlot { word: zero(), _spare: [0; 7] }),
+            groups: from_fn(|_| GroupSlot { word: zero(), _spare: [0; 7] }),
             blocks: from_fn(|_| Block { owner: zero(), text: zero(), chain: zero(), payload: zeros() }),
         }
     }
@@ -74,6 +79,8 @@ impl Version {
             born: zeros(),
             created_ms: zeros(),
             updated_ms: zeros(),
+            base: zeros(),
+            policy: zeros(),
             waiting_below: zeros(),
             dep_start: zeros(),
             child_start: zeros(),
@@ -84,8 +91,13 @@ impl Version {
             index: zeros(),
             holders: zeros(),
             holder_hash: zeros(),
+            groups: zeros(),
+            group_hash: zeros(),
+            group_limit: zeros(),
             changes: zeros(),
+            targets: zeros(),
             hints: zeros(),
+            aged: zeros(),
             watch: zeros(),
         }
     }

@@ -3,8 +3,8 @@
 //! If you touch a struct here, bump [`LAYOUT_VERSION`]. The fingerprint changes by itself, so that two builds that
 //! differ in a capacity refuse each other even when somebody forgot to. `docs/layout.md` has the byte diagram.
 //!
-//! Everything is a `u64`, also the short numbers, which are packed by [`pack16`] and [`pack32`]: a word of the mapping
-//! is never read with two different widths.
+//! Everything is a `u64`, also the short numbers, which are packed by [`pack16`] and [`pack32`], but for the doorbell, which
+//! the kernel wants to be 32 bits: a word of the mapping is never read with two different widths.
 
 #[cfg(all(test, not(tenure_loom)))]
 mod diagram;
@@ -13,8 +13,12 @@ mod fresh;
 
 use std::mem::{offset_of, size_of};
 
-use crate::sync::Shared;
-use crate::word::{ChangeWord, EndWord, HolderWord, LeaseWord, LengthWord, NodeWord, OwnerWord, RootWord, TextRef};
+use crate::node::OnFailure;
+use crate::sync::{Shared, Shared32};
+use crate::word::{
+    ChangeWord, EndWord, GroupWord, HolderWord, LeaseWord, LengthWord, NodeWord, OwnerWord, PolicyWord, ProcessWord,
+    RootWord, TextRef,
+};
 
 /// Counts up whenever a struct of this file changes its meaning.
 pub(crate) const LAYOUT_VERSION: u64 = 1;
@@ -30,6 +34,7 @@ pub(crate) const BYTE_ORDER: u64 = 0x0102_0304_0506_0708;
 mod capacity {
     pub(crate) const NODES: usize = 4096;
     pub(crate) const HOLDERS: usize = 4096;
+    pub(crate) const GROUPS: usize = 256;
     pub(crate) const EDGES: usize = 1 << 18;
     pub(crate) const BLOCKS: usize = 1 << 16;
     pub(crate) const VERSIONS_INITIAL: usize = 4;
@@ -39,12 +44,13 @@ mod capacity {
 mod capacity {
     pub(crate) const NODES: usize = 4;
     pub(crate) const HOLDERS: usize = 4;
+    pub(crate) const GROUPS: usize = 2;
     pub(crate) const EDGES: usize = 8;
     pub(crate) const BLOCKS: usize = 4;
     pub(crate) const VERSIONS_INITIAL: usize = 3;
     pub(crate) const VERSIONS_MAX: usize = 3;
 }
-pub(crate) use capacity::{BLOCKS, EDGES, HOLDERS, NODES, VERSIONS_INITIAL, VERSIONS_MAX};
+pub(crate) use capacity::{BLOCKS, EDGES, GROUPS, HOLDERS, NODES, VERSIONS_INITIAL, VERSIONS_MAX};
 
 /// Slots of the open-addressing index from id to node: half full at most.
 pub(crate) const INDEX: usize = 2 * NODES;
@@ -85,6 +91,12 @@ pub(crate) struct Header {
     /// When somebody must next look for leases that have run out, on the lease clock.
     pub(crate) next_scan_ms: Shared<u64>,
     _to_text: [u64; 7],
+    /// See `doorbell`. On a line of its own: waiters and ringers of all processes meet here.
+    pub(crate) bell: Shared32,
+    _beside_bell: u32,
+    /// The waiter that looks after leases for all.
+    pub(crate) watcher: Shared<OwnerWord>,
+    _to_cursor: [u64; 6],
     /// Where to begin looking for a free text block.
     pub(crate) text_cursor: Shared<u64>,
     /// Number of the last text written.
@@ -99,13 +111,24 @@ pub(crate) struct NodeSlot {
     pub(crate) lease: Shared<LeaseWord>,
     pub(crate) length: Shared<LengthWord>,
     pub(crate) end: Shared<EndWord>,
-    _spare: [u64; 4],
+    /// The process that the claim stands and falls with, if its holder named one.
+    pub(crate) process: Shared<ProcessWord>,
+    /// Until when a node that was handed back is left alone.
+    pub(crate) not_before: Shared<EndWord>,
+    _spare: [u64; 2],
 }
 
 /// One holder slot.
 #[repr(C, align(64))]
 pub(crate) struct HolderSlot {
     pub(crate) word: Shared<HolderWord>,
+    _spare: [u64; 7],
+}
+
+/// One group: whose claim in it is on its way.
+#[repr(C, align(64))]
+pub(crate) struct GroupSlot {
+    pub(crate) word: Shared<GroupWord>,
     _spare: [u64; 7],
 }
 
@@ -136,7 +159,7 @@ pub(crate) struct Version {
     pub(crate) next_born: Shared<u64>,
     /// Holder slots in use are all below this.
     pub(crate) holder_high: Shared<u64>,
-    /// 1 once every ready node has its hint.
+    /// Not 0 once every ready node has its hint; 2 when some of them have been ready for long.
     pub(crate) filled: Shared<u64>,
     _to_ids: [u64; 7],
 
@@ -151,6 +174,10 @@ pub(crate) struct Version {
     pub(crate) born: [Shared<u64>; NODES],
     pub(crate) created_ms: [Shared<u64>; NODES],
     pub(crate) updated_ms: [Shared<u64>; NODES],
+    /// The node's generation when it was made or reopened: attempts are counted from there.
+    pub(crate) base: [Shared<u64>; NODES],
+    /// Most attempts, delay between them, group; see [`PolicyWord`].
+    pub(crate) policy: [Shared<PolicyWord>; NODES],
     /// Cost of the longest chain of unfinished work below.
     pub(crate) waiting_below: [Shared<u64>; NODES],
 
@@ -158,7 +185,7 @@ pub(crate) struct Version {
     pub(crate) dep_start: [Shared<u64>; NODES / 2 + 1],
     /// The same for `children`.
     pub(crate) child_start: [Shared<u64>; NODES / 2 + 1],
-    /// Slots, 16 bits each, ascending within a node.
+    /// Slot and mode, 16 bits each, ascending by slot within a node; see [`edge_bits`].
     pub(crate) deps: [Shared<u64>; EDGES / 4],
     pub(crate) children: [Shared<u64>; EDGES / 4],
     /// Slots in the order in which ready nodes are given out, 16 bits each.
@@ -173,11 +200,21 @@ pub(crate) struct Version {
     /// Hash of each holder's name, to find it by.
     pub(crate) holder_hash: [Shared<u64>; HOLDERS],
 
+    /// The name of each group; none: the slot is free. Slot 0 is never used.
+    pub(crate) groups: [Shared<TextRef>; GROUPS],
+    pub(crate) group_hash: [Shared<u64>; GROUPS],
+    /// How many nodes of the group may be claimed at once.
+    pub(crate) group_limit: [Shared<u64>; GROUPS],
+
     /// What has to be done before this version is in force.
     pub(crate) changes: [Shared<ChangeWord>; STEPS],
+    /// By slot, what a step that sets a node's word sets it to.
+    pub(crate) targets: [Shared<NodeWord>; NODES],
 
     /// Hint, one bit by rank: may be ready. With `watch` and `filled` the only words written while the version is in force.
     pub(crate) hints: [Shared<u64>; HINT_WORDS],
+    /// Hint, one bit by rank: ready for so long that it goes before others.
+    pub(crate) aged: [Shared<u64>; HINT_WORDS],
     /// Hint: `slot + 1` of a dependency that was last seen not done.
     pub(crate) watch: [Shared<u64>; NODES],
 }
@@ -188,6 +225,7 @@ pub(crate) struct Fixed {
     pub(crate) header: Header,
     pub(crate) nodes: [NodeSlot; NODES],
     pub(crate) holders: [HolderSlot; HOLDERS],
+    pub(crate) groups: [GroupSlot; GROUPS],
     pub(crate) blocks: [Block; BLOCKS],
 }
 
@@ -202,6 +240,7 @@ pub(crate) const FINGERPRINT: u64 = {
         LAYOUT_VERSION,
         NODES as u64,
         HOLDERS as u64,
+        GROUPS as u64,
         EDGES as u64,
         BLOCKS as u64,
         VERSIONS_MAX as u64,
@@ -226,16 +265,37 @@ pub(crate) const FINGERPRINT: u64 = {
 const _: () = {
     assert!(cfg!(target_endian = "little"), "the file is defined for little-endian machines");
     assert!(size_of::<Header>() == 4096 && offset_of!(Header, root) == 128);
-    assert!(offset_of!(Header, next_scan_ms) == 192 && offset_of!(Header, text_cursor) == 256);
+    assert!(
+        offset_of!(Header, next_scan_ms) == 192
+            && offset_of!(Header, bell) == 256
+            && offset_of!(Header, text_cursor) == 320
+    );
     assert!(size_of::<NodeSlot>() == 64 && size_of::<HolderSlot>() == 64 && size_of::<Block>() == 128);
     assert!(offset_of!(Fixed, nodes) == 4096);
     assert!(offset_of!(Fixed, holders) == 4096 + 64 * NODES);
-    assert!(offset_of!(Fixed, blocks) == 4096 + 64 * (NODES + HOLDERS));
-    assert!(size_of::<Fixed>() == 4096 + 64 * (NODES + HOLDERS) + 128 * BLOCKS);
+    assert!(offset_of!(Fixed, blocks) == 4096 + 64 * (NODES + HOLDERS + GROUPS));
+    assert!(size_of::<Fixed>() == 4096 + 64 * (NODES + HOLDERS + GROUPS) + 128 * BLOCKS);
+    assert!(size_of::<GroupSlot>() == 64 && GROUPS <= 1 << 8);
     assert!(offset_of!(Version, id_hi) == 128);
     assert!(offset_of!(Version, hints).is_multiple_of(8) && size_of::<Version>().is_multiple_of(4096));
     assert!(NODES <= 1 << 12 && HOLDERS <= 1 << 12 && BLOCKS <= 1 << 16 && VERSIONS_MAX <= 1 << 8);
 };
+
+/// A dependency as `deps` and `children` keep it: the slot at the other end, and what the child does when the parent fails.
+pub(crate) const fn edge_bits(slot: u16, on_failure: OnFailure) -> u16 {
+    slot | (on_failure as u16) << 12
+}
+
+/// The slot and the mode of an entry of `deps` or `children`; a mode that is never written reads as `Block`.
+#[inline]
+pub(crate) const fn edge_parts(bits: u16) -> (u16, OnFailure) {
+    let on_failure = match bits >> 12 {
+        1 => OnFailure::Skip,
+        2 => OnFailure::Continue,
+        _ => OnFailure::Block,
+    };
+    (bits & 0xfff, on_failure)
+}
 
 /// Entry `i` of numbers packed four to a word; `None` past the end.
 #[inline]

@@ -9,7 +9,7 @@ use super::idle::{Bell, Idle};
 use super::{Event, Happening, Hub, Order, RunError, RunOptions};
 use crate::error::Refusal;
 use crate::id::NodeId;
-use crate::node::{NodeView, Outcome};
+use crate::node::{Ended, NodeView, Outcome};
 use crate::verbs::{Claim, Table, Worker};
 
 /// How often a verb that others keep getting in the way of is tried again, one millisecond apart, before it counts
@@ -162,13 +162,16 @@ impl<'a> Hand<'a> {
     fn settle(&mut self, held: &Held<'_>, end: End, took: Duration) -> Result<(), RunError> {
         let happening = match end {
             End::Done => match insist(|| held.claim.complete(Outcome::Done)) {
-                Ok(()) => Happening::Done { took },
+                Ok(_) => Happening::Done { took },
                 // Somebody made it wait for one more node while it was worked on. What was done does not count then.
                 Err(why @ Refusal::NotReady { .. }) => release(held, why.to_string())?,
                 Err(why) => lost(why)?,
             },
             End::Failed(why) => match insist(|| held.claim.complete_with(Outcome::Failed, &why)) {
-                Ok(()) => Happening::Failed { took, why },
+                Ok(Ended::ToRetry { attempts, .. }) => {
+                    Happening::Released { why: format!("{why}; attempt {attempts}, to be tried again") }
+                }
+                Ok(_) => Happening::Failed { took, why },
                 Err(why) => lost(why)?,
             },
             End::Unfinished(why) => release(held, why)?,

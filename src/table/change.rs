@@ -15,15 +15,16 @@
 //! be evicted holds something. The verdict is kept in the new version's buffer, decided by one swap, so that all who
 //! help settle alike and the writer can read what became of its change.
 
-use crate::derive::Loop;
+use crate::derive::{Loop, Plan};
 use crate::error::Damaged;
 use crate::graph::Graph;
 use crate::layout::{STEPS, VERSIONS_MAX, Version};
+use crate::standing::{Standing, standings};
 use crate::sync::{Ordering, Shared};
 use crate::table::claim::Holding;
 use crate::table::version::{Derived, step, write_out};
 use crate::table::{Core, Stop, TRIES};
-use crate::word::{OwnerWord, Phase, RootWord, Step};
+use crate::word::{NodeWord, OwnerWord, Phase, RootWord, Step};
 
 /// What became of a change.
 #[must_use]
@@ -128,13 +129,17 @@ impl<'m> Core<'m> {
         let root = &self.fixed.header.root;
         for _ in 0..TRIES {
             let did = match step {
-                Step::Touch(slot) | Step::Unready(slot) | Step::Open(slot) => {
+                Step::Touch(slot) | Step::Unready(slot) | Step::Open(slot) | Step::Become(slot) => {
                     let node = self.node(slot)?;
                     let old = node.word.load(Ordering::Acquire);
+                    // Read before the root is looked at: from then on the buffer may be another version's.
+                    let target = self.target(pending, slot)?;
                     if root.load(Ordering::Acquire) != pending {
                         return Ok(Did::Settled);
                     }
                     let new = match (step, old.state().phase) {
+                        (Step::Become(_), _) if old.generation() >= target.generation() => return Ok(Did::Done),
+                        (Step::Become(_), _) => Some(target),
                         (Step::Touch(_), Phase::Ended { .. }) => return Ok(Did::CallOff),
                         (Step::Unready(_), Phase::Ended { .. } | Phase::Claimed { .. }) => return Ok(Did::Done),
                         (Step::Open(_), Phase::Open | Phase::Claimed { .. }) => return Ok(Did::Done),
@@ -177,18 +182,29 @@ impl<'m> Core<'m> {
         Err(Stop::Contended)
     }
 
+    /// What a step of a pending change that sets a node's word sets it to.
+    fn target(&self, pending: RootWord, slot: u16) -> Result<NodeWord, Damaged> {
+        let version = self.version(pending.next().unwrap_or(0))?;
+        let target = version.targets.get(usize::from(slot));
+        // Acquire: keeps the look at the root that follows behind this read.
+        target.map(|t| t.load(Ordering::Acquire)).ok_or(Damaged { what: "a step names a node past the last slot" })
+    }
+
     /// Publishes `graph` in place of the version that `base` names. `steps` are what has to be done before it is in
     /// force; none means that it may be in force at once.
     ///
     /// On a loop nothing happens and the loop comes back, for the caller to put into words.
-    pub(crate) fn publish(&self, base: RootWord, graph: &Graph, steps: &[Step]) -> Result<Published, PublishError> {
-        let arrays = graph.arrays(self.ended(graph.nodes.len()));
-        let plan = arrays.view().plan().map_err(PublishError::Loop)?;
-        let order = arrays.view().order(&plan);
-        let derived = Derived { plan, order, child_start: arrays.child_start, children: arrays.children };
+    pub(crate) fn publish(
+        &self,
+        base: RootWord,
+        graph: &Graph,
+        steps: &[Step],
+        targets: &[(u16, NodeWord)],
+    ) -> Result<Published, PublishError> {
+        let derived = self.derive(graph).map_err(PublishError::Loop)?;
         let Some(buffer) = self.take_buffer(base)? else { return Ok(Published::Stale) };
         let number = base.number() + 1;
-        write_out(buffer.version, number, graph, &derived, steps)?;
+        write_out(buffer.version, number, graph, &derived, steps, targets)?;
         let root = &self.fixed.header.root;
         let new = match steps {
             [] => RootWord::settled(number, buffer.i),
@@ -211,8 +227,22 @@ impl<'m> Core<'m> {
         Ok(Published::InForce)
     }
 
+    /// What follows from a graph as its nodes stand now.
+    fn derive(&self, graph: &Graph) -> Result<Derived, Loop> {
+        let mut arrays = graph.arrays();
+        let topological = arrays.view().topological()?;
+        let words: Vec<NodeWord> = self.words(graph.nodes.len());
+        arrays.ended = standings(graph, &topological, &words).into_iter().map(Standing::is_over).collect();
+        let waiting_below = arrays.view().chains(&topological);
+        let plan = Plan { topological, waiting_below };
+        let order = arrays.view().order(&plan);
+        let children = graph.children_bits(&arrays);
+        Ok(Derived { plan, order, ended: arrays.ended, child_start: arrays.child_start, children })
+    }
+
     /// Publishes the version in force once more if the chains it was ordered by are no longer those of the graph: a node
-    /// has ended before its dependencies, so that less waits below them. In-order ends change no chain of a live node.
+    /// has ended before its dependencies, or was skipped, so that less waits above. In-order ends change no chain of a
+    /// live node.
     pub(crate) fn rerank(&self) -> Result<(), Stop> {
         for _ in 0..TRIES {
             self.settled_root()?;
@@ -220,15 +250,14 @@ impl<'m> Core<'m> {
             if root.is_pending() {
                 continue;
             }
-            let arrays = graph.arrays(self.ended(graph.nodes.len()));
             let looped = Damaged { what: "the version in force has a loop" };
-            let plan = arrays.view().plan().map_err(|_| looped)?;
+            let derived = self.derive(&graph).map_err(|_| looped)?;
             let version = self.version(root.current())?;
-            let same = plan.waiting_below.iter().zip(&version.waiting_below).zip(&arrays.ended);
+            let same = derived.plan.waiting_below.iter().zip(&version.waiting_below).zip(&derived.ended);
             if same.into_iter().all(|((now, then), ended)| *ended || *now == then.load(Ordering::Relaxed)) {
                 return Ok(());
             }
-            match self.publish(root, &graph, &[]) {
+            match self.publish(root, &graph, &[], &[]) {
                 Ok(Published::InForce) => return Ok(()),
                 Ok(Published::Stale) => {}
                 Err(PublishError::Stop(stop)) => return Err(stop),
@@ -238,9 +267,9 @@ impl<'m> Core<'m> {
         Err(Stop::Contended)
     }
 
-    /// By slot, whether the node has ended.
-    fn ended(&self, high: usize) -> Vec<bool> {
-        self.fixed.nodes.iter().take(high).map(|n| n.word.load(Ordering::Acquire).is_ended()).collect()
+    /// The words of the first `high` nodes.
+    fn words(&self, high: usize) -> Vec<NodeWord> {
+        self.fixed.nodes.iter().take(high).map(|n| n.word.load(Ordering::Acquire)).collect()
     }
 
     /// Puts this process's mark on a buffer that the root does not name and no living process has marked; the one

@@ -10,11 +10,13 @@
 //!
 //! So a claim first reserves in the holder's word, then swaps the node's word, and **that swap is the claim**. Ending a
 //! claim in any way moves the node's word alone, and the holder is idle by that. A reservation that somebody left is
-//! finished by whoever meets it, with the swap its maker would have made. The holder's word never holds the same pair
+//! finished by whoever meets it, with the swap its maker would have made. A claim that is refused after it has reserved
+//! moves the node two generations on, so that nobody makes it later. The holder's word never holds the same pair
 //! twice: `(n, g)` is only reserved while `n` stands at `g - 1`, and a generation never comes back.
 
 use crate::error::Damaged;
-use crate::sync::Ordering;
+use crate::sync::{Ordering, Shared};
+use crate::table::group::Seat;
 use crate::table::lease::Lease;
 use crate::table::version::InForce;
 use crate::table::{Core, Stop, TRIES};
@@ -47,8 +49,12 @@ pub(crate) enum Attempt {
     NotOpen(NodeWord),
     /// The node is not at the wanted generation.
     OtherGeneration(NodeWord),
-    /// A dependency is not done.
+    /// A dependency does not let it go.
     NotReady,
+    /// It was handed back and is left alone until this moment of the lease clock.
+    NotBefore { until_ms: u64 },
+    /// As many nodes of its group are claimed as may be at once.
+    GroupFull,
     /// The version in force no longer has the holder's name: register it again.
     NameGone,
     /// The graph has changed: look again.
@@ -92,32 +98,45 @@ impl Core<'_> {
     ) -> Result<Attempt, Stop> {
         let holder = &self.holder(who.slot)?.word;
         let node = &self.node(slot)?.word;
+        let mut reserved_at = None;
         for _ in 0..TRIES {
             // Acquire: pairs with the swaps below and in `change`; what they were made from is visible.
             let reserved = holder.load(Ordering::Acquire);
-            match self.judge(who.slot, reserved)? {
+            let holding = self.judge(who.slot, reserved)?;
+            match holding {
+                // Reserved here, and made by somebody who met the reservation.
+                Holding::Holds { node, generation } if node == slot && reserved_at == Some(generation) => {
+                    self.start_lease(slot, generation, lease)?;
+                    return Ok(Attempt::Won { generation });
+                }
                 Holding::Holds { node, generation } => return Ok(Attempt::Busy { node, generation }),
-                Holding::UnderWay { node, word } => match self.help_claim(who, node, word, lease, seen)? {
-                    Helped::Finished => continue,
-                    Helped::Moved => return Ok(Attempt::Moved),
-                    // Its swap can only fail, since the guard has moved: the reservation may be overwritten.
-                    Helped::NotReady => {}
-                },
-                Holding::Idle => {}
+                Holding::UnderWay { node, word } if node != slot => {
+                    match self.help_claim(who, node, word, lease, seen)? {
+                        Helped::Settled => continue,
+                        Helped::Moved => return Ok(Attempt::Moved),
+                        // Its swap can only fail, since the guard has moved: the reservation may be overwritten.
+                        Helped::NotReady => {}
+                    }
+                }
+                Holding::UnderWay { .. } | Holding::Idle => {}
             }
             let old = node.load(Ordering::Acquire);
-            if self.fixed.header.root.load(Ordering::Acquire) != seen.root {
-                return Ok(Attempt::Moved);
-            }
-            if let Some(refused) = self.refused(who, slot, old, wanted, seen)? {
-                return Ok(if seen.is_whole() { refused } else { Attempt::Moved });
-            }
-            if !seen.is_whole() {
-                return Ok(Attempt::Moved);
+            if let Some(refused) = self.refused(who, slot, old, wanted, lease, seen)? {
+                // A reservation of this node that is not followed up must not be made by somebody later.
+                let left = HolderWord::reserving(reserved, slot, old.generation() + 1) == reserved && old.is_open();
+                if left && !self.void(slot, old)? {
+                    continue;
+                }
+                return Ok(refused);
             }
             let generation = old.generation() + 1;
             let reserving = reserved.reserving(slot, generation);
             if holder.compare_exchange(reserved, reserving, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+                continue;
+            }
+            reserved_at = Some(generation);
+            if self.take_seat(who.slot, slot, old, lease, seen)? != Seat::Taken {
+                // Begins anew: `refused` finds out why, and calls the reservation off.
                 continue;
             }
             self.expect_deadline(lease.deadline_ms())?;
@@ -133,28 +152,50 @@ impl Core<'_> {
         Err(Stop::Contended)
     }
 
-    /// Why a node in this state cannot be claimed, if it cannot.
+    /// Moves an open node two generations on, so that no reservation of it can be followed up. False: it has moved.
+    fn void(&self, slot: u16, old: NodeWord) -> Result<bool, Stop> {
+        let new = old.voided().ok_or(Stop::Exhausted { slot, what: "generations" })?;
+        // AcqRel: as every swap of a node's word.
+        let word = &self.node(slot)?.word;
+        let voided = word.compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed).is_ok();
+        if voided {
+            self.hint(slot)?;
+        }
+        Ok(voided)
+    }
+
+    /// Why a node in this state cannot be claimed, if it cannot. The word was read before: the root is looked at first.
     fn refused(
         &self,
         who: Who,
         slot: u16,
         word: NodeWord,
         wanted: Option<u64>,
+        lease: Lease,
         seen: &InForce<'_>,
     ) -> Result<Option<Attempt>, Stop> {
-        if seen.holder_name(who.slot) != who.name {
-            return Ok(Some(Attempt::NameGone));
+        if self.fixed.header.root.load(Ordering::Acquire) != seen.root {
+            return Ok(Some(Attempt::Moved));
         }
-        if wanted.is_some_and(|wanted| wanted != word.generation()) {
-            return Ok(Some(Attempt::OtherGeneration(word)));
-        }
-        if !word.is_open() {
-            return Ok(Some(Attempt::NotOpen(word)));
-        }
-        if word.generation() > GENERATION_CLAIMABLE_MAX {
+        let refused = if seen.holder_name(who.slot) != who.name {
+            Some(Attempt::NameGone)
+        } else if wanted.is_some_and(|wanted| wanted != word.generation()) {
+            Some(Attempt::OtherGeneration(word))
+        } else if !word.is_open() {
+            Some(Attempt::NotOpen(word))
+        } else if word.generation() > GENERATION_CLAIMABLE_MAX {
             return Err(Stop::Exhausted { slot, what: "generations" });
-        }
-        Ok(if self.all_done(seen, slot)? { None } else { Some(Attempt::NotReady) })
+        } else if !self.all_satisfied(seen, slot)? {
+            Some(Attempt::NotReady)
+        } else if let Some(until_ms) = self.node(slot)?.left_alone_until_ms(word).filter(|&t| lease.now_ms < t) {
+            Some(Attempt::NotBefore { until_ms })
+        } else if self.is_group_full(slot, seen)? {
+            Some(Attempt::GroupFull)
+        } else {
+            None
+        };
+        // What was read from an overwritten buffer decides nothing.
+        Ok(if seen.is_whole() { refused } else { Some(Attempt::Moved) })
     }
 
     /// Finishes a claim that somebody reserved and did not make yet, if the node is still ready.
@@ -169,24 +210,34 @@ impl Core<'_> {
         if self.fixed.header.root.load(Ordering::Acquire) != seen.root {
             return Ok(Helped::Moved);
         }
-        let ready = !seen.text(node).is_none() && self.all_done(seen, node)? && seen.holder_name(who.slot) == who.name;
+        let known = !seen.text(node).is_none() && seen.holder_name(who.slot) == who.name;
+        let ready = known && self.all_satisfied(seen, node)?;
         if !seen.is_whole() {
             return Ok(Helped::Moved);
         }
         if !ready {
             return Ok(Helped::NotReady);
         }
+        match self.take_seat(who.slot, node, word, lease, seen)? {
+            Seat::Taken => {}
+            Seat::Moved => return Ok(Helped::Moved),
+            // It is ready, so nothing has made its maker's swap fail: this does.
+            Seat::Full => {
+                self.void(node, word)?;
+                return Ok(Helped::Settled);
+            }
+        }
         if swap_to_claimed(&self.node(node)?.word, word, who.slot).is_ok() {
             self.start_lease(node, word.generation() + 1, lease)?;
         }
-        Ok(Helped::Finished)
+        Ok(Helped::Settled)
     }
 }
 
 /// What became of a reservation that somebody else left.
 enum Helped {
-    /// Claimed, or moved on by somebody: judge again.
-    Finished,
+    /// Made, called off, or moved on by somebody: judge again.
+    Settled,
     /// The graph has changed.
     Moved,
     NotReady,
@@ -195,6 +246,6 @@ enum Helped {
 /// **The claim.** AcqRel: the Release pairs with every Acquire of a node's word, so that whoever sees the claim sees
 /// the reservation that it was made under; the Acquire makes what the last holder left visible to the new one.
 #[inline]
-fn swap_to_claimed(node: &crate::sync::Shared<NodeWord>, old: NodeWord, holder: u16) -> Result<(), NodeWord> {
+pub(crate) fn swap_to_claimed(node: &Shared<NodeWord>, old: NodeWord, holder: u16) -> Result<(), NodeWord> {
     node.compare_exchange(old, old.claimed_by(holder), Ordering::AcqRel, Ordering::Acquire).map(drop)
 }

@@ -9,6 +9,7 @@
 use crate::clock;
 use crate::node::Outcome;
 use crate::sync::Ordering;
+use crate::table::retry::After;
 use crate::table::version::InForce;
 use crate::table::{Core, Stop, TRIES};
 use crate::word::{EndWord, NodeWord, Phase};
@@ -32,6 +33,8 @@ pub(crate) enum By {
 pub(crate) enum End {
     /// It has ended. `out_of_order`: before its dependencies, so the chains above it have become shorter.
     Ended { out_of_order: bool },
+    /// It failed, and is open again for another attempt.
+    ToRetry { word: NodeWord },
     /// It had ended this way already.
     Already,
     /// It had ended another way.
@@ -90,12 +93,21 @@ impl Core<'_> {
                 (_, By::Force) => {}
                 _ => return Ok(End::NotHolder(old)),
             }
-            let in_order = self.all_done(seen, slot)?;
+            let in_order = self.all_satisfied(seen, slot)?;
+            let fails = outcome == Outcome::Failed && old.holder().is_some() && seen.policy(slot).max_attempts() > 0;
+            let after = if fails { Some(seen.after_attempt(slot, old)) } else { None };
+            let matters = outcome != Outcome::Done && self.failure_matters(seen, slot);
             if !seen.is_whole() {
                 return Ok(End::Moved);
             }
             if outcome == Outcome::Done && !in_order {
                 return Ok(End::NotReady);
+            }
+            if let Some(again @ After::Again { .. }) = after {
+                match self.hand_back(slot, old, again, seen)? {
+                    Some(word) => return Ok(End::ToRetry { word }),
+                    None => continue,
+                }
             }
             // Before the swap, so that an ended node always has a time; nobody looks at it until the swap.
             node.end.store(EndWord::new(old.generation(), clock::lease_now_coarse_ms()), Ordering::Relaxed);
@@ -104,7 +116,12 @@ impl Core<'_> {
             let swap = node.word.compare_exchange(old, old.ended(outcome, text), Ordering::SeqCst, Ordering::Relaxed);
             if swap.is_ok() {
                 self.announce(slot)?;
-                return Ok(End::Ended { out_of_order: !in_order });
+                if matters {
+                    // Others may be skipped now, and those behind them satisfied: more than the neighbours.
+                    self.refresh_hints()?;
+                }
+                self.ring_group(slot, seen);
+                return Ok(End::Ended { out_of_order: !in_order || matters });
             }
         }
         Err(Stop::Contended)
@@ -126,14 +143,41 @@ impl Core<'_> {
                 (Some(_), By::Force) => {}
                 _ => return Ok(Back::Refused(old)),
             }
-            let Some(new) = old.opened() else { return Err(Stop::Exhausted { slot, what: "generations" }) };
-            // SeqCst: see `hints`. Its Release lets the next holder see what this one left.
-            if node.word.compare_exchange(old, new, Ordering::SeqCst, Ordering::Relaxed).is_ok() {
-                self.hint(slot)?;
+            // On purpose, so at once: no delay.
+            if let Some(new) = self.hand_back(slot, old, After::Again { delay_ms: 0 }, seen)? {
                 return Ok(Back::Went { from: old, to: new });
             }
         }
         Err(Stop::Contended)
+    }
+
+    /// A claim is over without success: the node is open again, or has failed when that was its last attempt. `None`: its
+    /// word has changed since it was `old`.
+    pub(crate) fn hand_back(
+        &self,
+        slot: u16,
+        old: NodeWord,
+        after: After,
+        seen: &InForce<'_>,
+    ) -> Result<Option<NodeWord>, Stop> {
+        let new = self.word_after(slot, old, after, clock::lease_now_coarse_ms())?;
+        let Some(new) = new else { return Err(Stop::Exhausted { slot, what: "generations" }) };
+        let word = &self.node(slot)?.word;
+        // SeqCst: see `hints`. Its Release lets the next holder see what this one left.
+        if word.compare_exchange(old, new, Ordering::SeqCst, Ordering::Relaxed).is_err() {
+            return Ok(None);
+        }
+        match after {
+            After::Again { .. } => self.hint(slot)?,
+            After::Failed => {
+                self.announce(slot)?;
+                if self.failure_matters(seen, slot) {
+                    self.refresh_hints()?;
+                }
+            }
+        }
+        self.ring_group(slot, seen);
+        Ok(Some(new))
     }
 
     /// Hides or shows an ended node. Already so: from and to are the same word.

@@ -12,10 +12,24 @@
 //! A bit is cleared before the claim that it is cleared for, and whoever cleared one and did not get the node looks at
 //! the node once more and sets the bit back if it is ready. So no bit is cleared over one that was set for a later state.
 
-use crate::layout::{HINT_WORDS, get16};
+use crate::clock;
+use crate::layout::{HINT_WORDS, edge_parts, get16};
+use crate::node::OnFailure;
 use crate::sync::Ordering;
 use crate::table::version::InForce;
 use crate::table::{Core, Stop, TRIES};
+use crate::word::NodeWord;
+
+/// A node that has been ready for this long goes before those with more work below them.
+pub(crate) const AGE_MS: u64 = 30_000;
+
+/// Bits of a creation number below the moment of creation.
+pub(crate) const BORN_COUNT_BITS: u32 = 24;
+
+/// Every ready node has its hint, and none has been ready for [`AGE_MS`].
+const FILLED: u64 = 1;
+/// Every ready node has its hint, and some have been ready for long.
+const FILLED_AGED: u64 = 2;
 
 /// A place in the order of one version.
 #[derive(Clone, Copy)]
@@ -31,20 +45,61 @@ impl InForce<'_> {
         (rank / 64 < HINT_WORDS).then_some(Place { word: rank / 64, bit: 1 << (rank % 64) })
     }
 
-    /// Sets the bit of a place, unless it is set. SeqCst: the node's word was swapped before this look; whoever takes the
+    /// Sets the bit of a place. False: it was set. SeqCst: the node's word was swapped before this look; whoever takes the
     /// bit looks at the node's word after it. One of the two must see what the other did.
-    fn set(&self, place: Place) {
-        if let Some(word) = self.version.hints.get(place.word)
-            && word.load(Ordering::SeqCst) & place.bit == 0
-        {
-            word.fetch_or(place.bit, Ordering::SeqCst);
-        }
+    fn set(&self, place: Place) -> bool {
+        self.version.hints.get(place.word).is_some_and(|word| {
+            word.load(Ordering::SeqCst) & place.bit == 0 && word.fetch_or(place.bit, Ordering::SeqCst) & place.bit == 0
+        })
+    }
+
+    /// Hash of the role that a worker must offer for this node; 0 is any.
+    #[inline]
+    pub(crate) fn role(&self, slot: u16) -> u64 {
+        self.version.role.get(usize::from(slot)).map_or(0, |r| r.load(Ordering::Relaxed))
     }
 
     /// Clears the bit of a place. False: somebody else did. SeqCst: see `set`.
     pub(crate) fn take(&self, place: Place) -> bool {
         let word = self.version.hints.get(place.word);
         word.is_some_and(|word| word.fetch_and(!place.bit, Ordering::SeqCst) & place.bit != 0)
+    }
+
+    /// Sets the bit of a place again that was taken in vain.
+    pub(crate) fn put_back(&self, place: Place) {
+        self.set(place);
+    }
+
+    /// The hinted slots that have been ready for [`AGE_MS`], the oldest node first. They go before all others, so that
+    /// leaves beside an endless deep chain start at all. Nothing is looked at while there are none.
+    #[inline]
+    pub(crate) fn aged(&self) -> Vec<(u16, Place)> {
+        if self.version.filled.load(Ordering::Relaxed) != FILLED_AGED {
+            return Vec::new();
+        }
+        let is_aged = |place: &Place| {
+            let word = self.version.aged.get(place.word);
+            word.is_some_and(|word| word.load(Ordering::Relaxed) & place.bit != 0)
+        };
+        let mut aged: Vec<(u16, Place)> = self.hinted().filter(|(_, place)| is_aged(place)).collect();
+        aged.sort_by_key(|&(slot, _)| self.born(slot));
+        aged
+    }
+
+    /// Creation number of a node: the moment on the lease clock in its upper 40 bits, so that older is smaller.
+    fn born(&self, slot: u16) -> u64 {
+        self.version.born.get(usize::from(slot)).map_or(0, |born| born.load(Ordering::Relaxed))
+    }
+
+    fn set_aged(&self, slot: u16, is_aged: bool) {
+        let Some(place) = self.place_of(slot) else { return };
+        let Some(word) = self.version.aged.get(place.word) else { return };
+        if (word.load(Ordering::Relaxed) & place.bit != 0) != is_aged {
+            match is_aged {
+                true => word.fetch_or(place.bit, Ordering::AcqRel),
+                false => word.fetch_and(!place.bit, Ordering::AcqRel),
+            };
+        }
     }
 
     /// The slots whose bits are set, in the order in which they are given out. A bit is looked at when it is reached.
@@ -63,29 +118,68 @@ impl InForce<'_> {
 }
 
 impl Core<'_> {
-    /// Whether every dependency of `slot` is done. Decides claims, so it reads the dependencies themselves.
+    /// Whether every dependency of `slot` lets it go. Decides claims, so it reads the dependencies themselves.
     #[inline]
-    pub(crate) fn all_done(&self, seen: &InForce<'_>, slot: u16) -> Result<bool, Stop> {
-        Ok(self.first_undone(seen, slot)?.is_none())
+    pub(crate) fn all_satisfied(&self, seen: &InForce<'_>, slot: u16) -> Result<bool, Stop> {
+        Ok(self.first_unsatisfied(seen, slot)?.is_none())
     }
 
     #[inline]
-    fn first_undone(&self, seen: &InForce<'_>, slot: u16) -> Result<Option<u16>, Stop> {
+    fn first_unsatisfied(&self, seen: &InForce<'_>, slot: u16) -> Result<Option<u16>, Stop> {
         for i in seen.deps(slot) {
-            let dep = get16(&seen.version.deps, i).unwrap_or(0);
-            if !self.node(dep)?.word.load(Ordering::SeqCst).is_done() {
+            let (dep, on_failure) = edge_parts(get16(&seen.version.deps, i).unwrap_or(0));
+            let word = self.node(dep)?.word.load(Ordering::SeqCst);
+            let lets_go = word.is_done() || (on_failure == OnFailure::Continue && self.is_over(seen, dep, word)?);
+            if !lets_go {
                 return Ok(Some(dep));
             }
         }
         Ok(None)
     }
 
+    /// Whether a node has ended or is skipped.
+    fn is_over(&self, seen: &InForce<'_>, slot: u16, word: NodeWord) -> Result<bool, Stop> {
+        Ok(word.is_ended() || (word.is_open() && self.is_skipped(seen, slot)?))
+    }
+
+    /// Whether an open node is skipped: behind an edge of mode `Skip` stands a node that failed, was cancelled, or is
+    /// skipped itself. Walks up such edges only; each node once.
+    pub(crate) fn is_skipped(&self, seen: &InForce<'_>, slot: u16) -> Result<bool, Stop> {
+        let mut met = Vec::new();
+        let mut left = vec![slot];
+        while let Some(at) = left.pop() {
+            for i in seen.deps(at) {
+                let (dep, on_failure) = edge_parts(get16(&seen.version.deps, i).unwrap_or(0));
+                if on_failure != OnFailure::Skip {
+                    continue;
+                }
+                let word = self.node(dep)?.word.load(Ordering::SeqCst);
+                if word.is_ended() && !word.is_done() {
+                    return Ok(true);
+                }
+                if word.is_open() && !met.contains(&dep) {
+                    met.push(dep);
+                    left.push(dep);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether `slot` can be claimed now, as far as its own word and its dependencies tell.
+    fn is_ready(&self, seen: &InForce<'_>, slot: u16) -> Result<bool, Stop> {
+        let node = self.node(slot)?;
+        let word = node.word.load(Ordering::SeqCst);
+        Ok(word.is_open()
+            && self.all_satisfied(seen, slot)?
+            && node.left_alone_until_ms(word).is_none_or(|until| clock::lease_now_ms() >= until))
+    }
+
     /// `slot` may be ready: it was handed back or reclaimed, or a bit was cleared too soon.
     pub(crate) fn hint(&self, slot: u16) -> Result<(), Stop> {
         self.in_steady_version(|seen| {
-            let is_ready = self.node(slot)?.word.load(Ordering::SeqCst).is_open() && self.all_done(seen, slot)?;
-            if let Some(place) = seen.place_of(slot).filter(|_| is_ready) {
-                seen.set(place);
+            if self.is_ready(seen, slot)? {
+                self.set_hint(seen, slot);
             }
             Ok(())
         })
@@ -99,44 +193,67 @@ impl Core<'_> {
     pub(crate) fn announce(&self, slot: u16) -> Result<(), Stop> {
         self.in_steady_version(|seen| {
             for i in seen.children(slot) {
-                let child = get16(&seen.version.children, i).unwrap_or(0);
+                let (child, _) = edge_parts(get16(&seen.version.children, i).unwrap_or(0));
                 let Some(watch) = seen.version.watch.get(usize::from(child)) else { continue };
                 let watched = watch.load(Ordering::SeqCst).checked_sub(1).and_then(|w| u16::try_from(w).ok());
                 if let Some(node) = watched.filter(|&w| w != slot).and_then(|w| self.node(w).ok())
-                    && !node.word.load(Ordering::SeqCst).is_done()
+                    && !node.word.load(Ordering::SeqCst).is_ended()
                 {
                     continue;
                 }
-                match self.first_undone(seen, child)? {
+                match self.first_unsatisfied(seen, child)? {
                     Some(undone) => watch.store(u64::from(undone) + 1, Ordering::SeqCst),
-                    None => {
-                        let is_open = self.node(child)?.word.load(Ordering::SeqCst).is_open();
-                        if let Some(place) = seen.place_of(child).filter(|_| is_open) {
-                            seen.set(place);
-                        }
-                    }
+                    None if self.is_ready(seen, child)? => self.set_hint(seen, child),
+                    None => {}
                 }
             }
             Ok(())
         })
     }
 
-    /// Sets the bit of every ready node. Linear in nodes and edges.
+    /// Whether the failure of `slot` is more to some child than a dependency that stays undone.
+    pub(crate) fn failure_matters(&self, seen: &InForce<'_>, slot: u16) -> bool {
+        let bits = |i| get16(&seen.version.children, i).unwrap_or(0);
+        seen.children(slot).any(|i| edge_parts(bits(i)).1 != OnFailure::Block)
+    }
+
+    /// Sets the bit of a node that was seen ready, and wakes a waiter for it if any sleeps.
+    fn set_hint(&self, seen: &InForce<'_>, slot: u16) {
+        if let Some(place) = seen.place_of(slot)
+            && seen.set(place)
+        {
+            self.ring(seen.role(slot));
+        }
+    }
+
+    /// Sets the bit of every ready node, and notes which have been ready for long. Linear in nodes and edges.
     pub(crate) fn refresh_hints(&self) -> Result<(), Stop> {
+        let now_ms = clock::lease_now_coarse_ms();
         self.in_steady_version(|seen| {
+            let mut filled = FILLED;
             for slot in 0..seen.high() {
-                let is_open = !seen.text(slot).is_none() && self.node(slot)?.word.load(Ordering::SeqCst).is_open();
-                if is_open
-                    && self.all_done(seen, slot)?
-                    && let Some(place) = seen.place_of(slot)
-                {
-                    seen.set(place);
+                if !seen.text(slot).is_none() && self.is_ready(seen, slot)? {
+                    let is_aged = now_ms.saturating_sub(self.ready_since_ms(seen, slot)?) >= AGE_MS;
+                    seen.set_aged(slot, is_aged);
+                    filled = if is_aged { FILLED_AGED } else { filled };
+                    self.set_hint(seen, slot);
                 }
             }
             // Release: whoever sees the flag sees the bits. Pairs with the Acquire in `claim_next`.
-            seen.version.filled.store(1, Ordering::Release);
+            seen.version.filled.store(filled, Ordering::Release);
             Ok(())
         })
+    }
+
+    /// When a ready node became ready, on the lease clock: when it was made, or its last dependency ended. Time that it
+    /// was held in between counts as waiting: what is handed back does not go to the end of the queue.
+    fn ready_since_ms(&self, seen: &InForce<'_>, slot: u16) -> Result<u64, Stop> {
+        let mut since_ms = seen.born(slot) >> BORN_COUNT_BITS;
+        for i in seen.deps(slot) {
+            let (dep, _) = edge_parts(get16(&seen.version.deps, i).unwrap_or(0));
+            since_ms = since_ms.max(self.node(dep)?.end.load(Ordering::Relaxed).time_ms());
+        }
+        Ok(since_ms)
     }
 
     /// Sets hints in the version in force, and again when another has come into force meanwhile: whoever published that

@@ -14,7 +14,7 @@
 use crate::error::Damaged;
 use crate::sync::Ordering;
 use crate::table::{Core, Stop, TRIES};
-use crate::word::{LeaseWord, LengthWord, NodeWord};
+use crate::word::{LeaseWord, LengthWord, NodeWord, OwnerWord, ProcessWord};
 
 /// A lease to give, and the moment it counts from; both in milliseconds, the moment on the lease clock.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +34,7 @@ impl Lease {
 ///
 /// The time of the next look is kept no later than the earliest deadline. A claim may read it just before it is put off
 /// and be stopped before it claims; its deadline is then noticed at the next look, at most this much late.
-pub(crate) const SCAN_MS_MAX: u64 = 1_000;
+pub(crate) const SCAN_MS_MAX: u64 = 500;
 
 /// A claim that was found quiet for too long and is open again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -174,19 +174,37 @@ impl Core<'_> {
                 continue;
             }
             let quiet = self.quiet_ms(slot, now_ms)?;
-            let is_over = now_ms >= lease.deadline_ms() || quiet_ms.is_some_and(|limit| quiet >= limit);
+            let is_over = now_ms >= lease.deadline_ms()
+                || quiet_ms.is_some_and(|limit| quiet >= limit)
+                || self.is_process_gone(slot, generation)?;
             if !is_over {
                 return Ok(None);
             }
             if !lease.is_closed() && !self.close(slot, lease, generation)? {
                 continue;
             }
-            if self.open_closed(slot, generation)? {
-                return Ok(Some(Taken { slot, holder, generation: generation + 1, quiet_ms: quiet }));
-            }
-            return Ok(None);
+            let new = self.open_closed(slot, generation)?;
+            return Ok(new.map(|new| Taken { slot, holder, generation: new.generation(), quiet_ms: quiet }));
         }
         Err(Stop::Contended)
+    }
+
+    /// Names the process that the claim at `generation` stands and falls with; never over a later claim's.
+    pub(crate) fn name_process(&self, slot: u16, generation: u64, process: OwnerWord) -> Result<(), Stop> {
+        let node = self.node(slot)?;
+        let old = node.process.load(Ordering::Acquire);
+        if node.word.load(Ordering::Acquire).generation() == generation {
+            // Lost: another thread of the same claim named one, or a later claim did.
+            let new = ProcessWord::new(generation, process);
+            let _ = node.process.compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Whether the claim at `generation` named a process, and that one is gone.
+    fn is_process_gone(&self, slot: u16, generation: u64) -> Result<bool, Damaged> {
+        let process = self.node(slot)?.process.load(Ordering::Acquire);
+        Ok(process.is_of(generation) && crate::process::is_other_or_gone(process))
     }
 
     /// Milliseconds since the holder of `slot` was last heard of.
@@ -207,21 +225,23 @@ impl Core<'_> {
         Ok(lease.compare_exchange(seen, LeaseWord::closed(generation), Ordering::AcqRel, Ordering::Relaxed).is_ok())
     }
 
-    /// Second half of a reclaim: the node is open again. False: somebody else finished it, or the holder was faster.
-    fn open_closed(&self, slot: u16, generation: u64) -> Result<bool, Stop> {
+    /// Second half of a reclaim: the node is open again, or has failed when that was its last attempt. `None`: somebody
+    /// else finished it, or the holder was faster.
+    fn open_closed(&self, slot: u16, generation: u64) -> Result<Option<NodeWord>, Stop> {
         let node = self.node(slot)?;
         for _ in 0..TRIES {
             let old = node.word.load(Ordering::Acquire);
-            // Does a pending change first, as every transition of a node's word: see `table`.
-            self.settled_root()?;
             if old.holder().is_none() || old.generation() != generation {
-                return Ok(false);
+                return Ok(None);
             }
-            let Some(new) = old.opened() else { return Err(Stop::Exhausted { slot, what: "generations" }) };
-            // SeqCst: see `hints`. Its Release lets the next holder see what this reclaim was decided from.
-            if node.word.compare_exchange(old, new, Ordering::SeqCst, Ordering::Relaxed).is_ok() {
-                self.hint(slot)?;
-                return Ok(true);
+            // The word first, then the root, as every transition of a node's word: see `table`.
+            let seen = self.settled()?;
+            let after = seen.after_attempt(slot, old);
+            if node.word.load(Ordering::Acquire) != old || !seen.is_whole() {
+                continue;
+            }
+            if let Some(new) = self.hand_back(slot, old, after, &seen)? {
+                return Ok(Some(new));
             }
         }
         Err(Stop::Contended)

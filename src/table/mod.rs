@@ -15,11 +15,14 @@
 pub(crate) mod change;
 pub(crate) mod claim;
 pub(crate) mod finish;
+pub(crate) mod group;
 pub(crate) mod hints;
 pub(crate) mod lease;
 pub(crate) mod next;
+pub(crate) mod retry;
 pub(crate) mod text;
 pub(crate) mod version;
+pub(crate) mod wait;
 
 use crate::error::Damaged;
 use crate::layout::{Fixed, HolderSlot, NodeSlot, Version};

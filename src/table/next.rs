@@ -70,10 +70,14 @@ impl<'m> Core<'m> {
     /// Tries the hinted nodes in order.
     #[inline]
     fn pass(&self, who: Who, roles: &[u64], lease: Lease, seen: &InForce<'m>) -> Result<Pass, Stop> {
-        let version = seen.version;
-        for (slot, place) in seen.hinted() {
-            let role = version.role.get(usize::from(slot)).map_or(0, |r| r.load(Ordering::Relaxed));
+        let mut full_groups = Vec::new();
+        for (slot, place) in seen.aged().into_iter().chain(seen.hinted()) {
+            let role = seen.role(slot);
             if role != 0 && !roles.contains(&role) {
+                continue;
+            }
+            let group = seen.policy(slot).group();
+            if group != 0 && full_groups.contains(&group) {
                 continue;
             }
             // The bit goes to one taker, so that others go on to the next node instead of swapping for the same word.
@@ -94,7 +98,14 @@ impl<'m> Core<'m> {
                     self.hint(slot)?;
                     return Ok(Pass::Moved);
                 }
-                Attempt::NotOpen(_) | Attempt::OtherGeneration(_) | Attempt::NotReady => self.hint(slot)?,
+                Attempt::GroupFull => {
+                    // Back without ringing: whoever frees a seat rings.
+                    seen.put_back(place);
+                    full_groups.push(group);
+                }
+                Attempt::NotBefore { .. } | Attempt::NotOpen(_) | Attempt::OtherGeneration(_) | Attempt::NotReady => {
+                    self.hint(slot)?
+                }
             }
         }
         Ok(if self.fixed.header.root.load(Ordering::Acquire) == seen.root { Pass::NothingHinted } else { Pass::Moved })

@@ -54,17 +54,19 @@ impl<'m> Core<'m> {
             let here = match text.of() {
                 TextOf::Node(slot) => seen.text(slot) == text || self.is_end_text(slot, text)?,
                 TextOf::Holder(slot) => seen.holder_name(slot) == text,
+                TextOf::Group(slot) => seen.group_name(slot) == text,
             };
             // A change under way refers to the texts of both versions.
             let coming = match seen.root.next() {
-                Some(next) => match text.of() {
-                    TextOf::Node(slot) => {
-                        self.version(next)?.text.get(usize::from(slot)).map(|t| t.load(Ordering::Relaxed))
-                    }
-                    TextOf::Holder(slot) => {
-                        self.version(next)?.holders.get(usize::from(slot)).map(|t| t.load(Ordering::Relaxed))
-                    }
-                },
+                Some(next) => {
+                    let next = self.version(next)?;
+                    let (texts, slot) = match text.of() {
+                        TextOf::Node(slot) => (&next.text[..], slot),
+                        TextOf::Holder(slot) => (&next.holders[..], slot),
+                        TextOf::Group(slot) => (&next.groups[..], slot),
+                    };
+                    texts.get(usize::from(slot)).map(|t| t.load(Ordering::Relaxed))
+                }
                 None => None,
             };
             if here || coming == Some(text) {

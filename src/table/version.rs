@@ -6,13 +6,15 @@
 
 use crate::derive::Plan;
 use crate::error::Damaged;
-use crate::graph::{Edge, Graph, Holder, Node, index_home};
+use crate::graph::{Edge, Graph, Group, Holder, Node, index_home};
 use crate::id::NodeId;
-use crate::layout::{EDGES, HOLDERS, INDEX, NODES, STEPS, Version, get16, get32, pack16, pack32, unpack16};
+use crate::layout::{
+    EDGES, GROUPS, HOLDERS, INDEX, NODES, STEPS, Version, edge_bits, edge_parts, get16, get32, pack16, pack32, unpack16,
+};
 use crate::sync::{Bits, Ordering, Shared, fence};
 use crate::table::claim::Who;
 use crate::table::{Core, Stop, TRIES};
-use crate::word::{ChangeWord, RootWord, Step, TextRef};
+use crate::word::{ChangeWord, NodeWord, PolicyWord, RootWord, Step, TextRef};
 
 /// The version in force at one moment, and what is needed to see whether it was overwritten since.
 #[derive(Clone, Copy)]
@@ -71,6 +73,24 @@ impl<'m> InForce<'m> {
     #[inline]
     pub(crate) fn text(&self, slot: u16) -> TextRef {
         self.version.text.get(usize::from(slot)).map_or(TextRef::NONE, |t| t.load(Ordering::Relaxed))
+    }
+
+    /// The name of a group.
+    pub(crate) fn group_name(&self, group: u16) -> TextRef {
+        self.version.groups.get(usize::from(group)).map_or(TextRef::NONE, |t| t.load(Ordering::Relaxed))
+    }
+
+    /// How a node is tried again, and its group.
+    #[inline]
+    pub(crate) fn policy(&self, slot: u16) -> PolicyWord {
+        let word = self.version.policy.get(usize::from(slot));
+        word.map_or(PolicyWord::new(0, 0, 0), |word| word.load(Ordering::Relaxed))
+    }
+
+    /// How many claims of the node there were, the one that stands included.
+    pub(crate) fn attempts(&self, slot: u16, word: NodeWord) -> u64 {
+        let base = self.version.base.get(usize::from(slot)).map_or(0, |base| base.load(Ordering::Relaxed));
+        word.attempts_since(base)
     }
 
     /// The holders whose names have this hash: few, if any.
@@ -182,8 +202,15 @@ fn read_in(v: &Version) -> Result<Graph, Damaged> {
             (h > 0 && !name.is_none()).then(|| Holder { name, hash: v.holder_hash[h].load(Ordering::Relaxed) })
         })
         .collect();
+    let groups = (0..GROUPS)
+        .map(|i| {
+            let name = v.groups[i].load(Ordering::Relaxed);
+            let (hash, limit) = (v.group_hash[i].load(Ordering::Relaxed), v.group_limit[i].load(Ordering::Relaxed));
+            (i > 0 && !name.is_none()).then_some(Group { name, hash, limit: limit as u32 })
+        })
+        .collect();
     let index = unpack16(&v.index, INDEX);
-    Ok(Graph { nodes, edges, holders, next_born: v.next_born.load(Ordering::Relaxed), index })
+    Ok(Graph { nodes, edges, holders, groups, next_born: v.next_born.load(Ordering::Relaxed), index })
 }
 
 fn read_node(v: &Version, slot: usize) -> Option<Node> {
@@ -203,6 +230,8 @@ fn read_node(v: &Version, slot: usize) -> Option<Node> {
         born: word(&v.born),
         created_ms: word(&v.created_ms),
         updated_ms: word(&v.updated_ms),
+        base: word(&v.base),
+        policy: v.policy[slot].load(Ordering::Relaxed),
     })
 }
 
@@ -214,19 +243,29 @@ fn read_edges(v: &Version, high: usize, count: usize) -> Result<Vec<Edge>, Damag
     for child in 0..high {
         let to = get32(&v.dep_start, child + 1).ok_or(wrong.clone())? as usize;
         let own = deps.get(from..to).ok_or(wrong.clone())?;
-        edges.extend(own.iter().map(|&parent| Edge { child: child as u16, parent }));
+        edges.extend(own.iter().map(|&bits| {
+            let (parent, on_failure) = edge_parts(bits);
+            Edge { child: child as u16, parent, on_failure }
+        }));
         from = to;
     }
-    let sorted = edges.windows(2).all(|two| two[0] < two[1]);
+    let sorted = edges.windows(2).all(|two| (two[0].child, two[0].parent) < (two[1].child, two[1].parent));
     if from == count && sorted { Ok(edges) } else { Err(wrong) }
 }
 
 /// Writes a graph into a buffer that this process has marked as its own.
 ///
 /// `number` is the version's number; `waiting_below` and `order` follow from the graph; `steps` have to be done before
-/// it is in force. The hints are left empty: whoever publishes the version fills them afterwards, since what is written
+/// it is in force, and `targets` are the words that some of them set. The hints are left empty: whoever publishes the version fills them afterwards, since what is written
 /// here may be out of date by then.
-pub(crate) fn write_out(v: &Version, number: u64, g: &Graph, derived: &Derived, steps: &[Step]) -> Result<(), Stop> {
+pub(crate) fn write_out(
+    v: &Version,
+    number: u64,
+    g: &Graph,
+    derived: &Derived,
+    steps: &[Step],
+    targets: &[(u16, NodeWord)],
+) -> Result<(), Stop> {
     let too_many = |what, limit: usize| Stop::NoRoom { what, limit: limit as u64 };
     if g.edges.len() > EDGES {
         return Err(too_many("edges", EDGES));
@@ -246,12 +285,23 @@ pub(crate) fn write_out(v: &Version, number: u64, g: &Graph, derived: &Derived, 
     for (word, step) in v.changes.iter().zip(steps) {
         word.store(ChangeWord::new(*step), Ordering::Relaxed);
     }
+    for &(slot, target) in targets {
+        if let Some(word) = v.targets.get(usize::from(slot)) {
+            word.store(target, Ordering::Relaxed);
+        }
+    }
     for slot in 0..g.nodes.len() {
         write_node(v, slot, g.nodes[slot].as_ref());
     }
     for (slot, holder) in g.holders.iter().enumerate() {
         v.holders[slot].store(holder.map_or(TextRef::NONE, |h| h.name), Ordering::Relaxed);
         put(&v.holder_hash[slot], holder.map_or(0, |h| h.hash));
+    }
+    for slot in 0..GROUPS {
+        let group = g.groups.get(slot).copied().flatten();
+        v.groups[slot].store(group.map_or(TextRef::NONE, |group| group.name), Ordering::Relaxed);
+        put(&v.group_hash[slot], group.map_or(0, |group| group.hash));
+        put(&v.group_limit[slot], group.map_or(0, |group| u64::from(group.limit)));
     }
     let fill = |words: &[Shared<u64>], values: &mut dyn Iterator<Item = u64>| {
         words.iter().zip(values).for_each(|(word, value)| put(word, value));
@@ -263,7 +313,7 @@ pub(crate) fn write_out(v: &Version, number: u64, g: &Graph, derived: &Derived, 
     for slot in 0..g.nodes.len() {
         dep_start[slot + 1] += dep_start[slot];
     }
-    let deps: Vec<u16> = g.edges.iter().map(|e| e.parent).collect();
+    let deps: Vec<u16> = g.edges.iter().map(|e| edge_bits(e.parent, e.on_failure)).collect();
     fill(&v.dep_start, &mut pack32(&dep_start));
     fill(&v.deps, &mut pack16(&deps));
     fill(&v.child_start, &mut pack32(&derived.child_start));
@@ -277,7 +327,7 @@ pub(crate) fn write_out(v: &Version, number: u64, g: &Graph, derived: &Derived, 
     fill(&v.rank, &mut pack16(&rank));
     fill(&v.waiting_below, &mut derived.plan.waiting_below.iter().copied());
     put(&v.filled, 0);
-    v.hints.iter().for_each(|word| put(word, 0));
+    v.hints.iter().chain(&v.aged).for_each(|word| put(word, 0));
     v.watch.iter().take(g.nodes.len()).for_each(|word| put(word, 0));
     v.stamp.store(number, Ordering::Release); // pairs with the Acquire in `in_force`
     Ok(())
@@ -294,13 +344,18 @@ fn write_node(v: &Version, slot: usize, node: Option<&Node>) {
     put(&v.born, node.born);
     put(&v.created_ms, node.created_ms);
     put(&v.updated_ms, node.updated_ms);
+    put(&v.base, node.base);
+    v.policy[slot].store(node.policy, Ordering::Relaxed);
 }
 
 /// What follows from a graph and is kept beside it.
 pub(crate) struct Derived {
     pub(crate) plan: Plan,
     pub(crate) order: Vec<u16>,
+    /// By slot, whether the node counts as ended.
+    pub(crate) ended: Vec<bool>,
     pub(crate) child_start: Vec<u32>,
+    /// Packed with the modes of the edges.
     pub(crate) children: Vec<u16>,
 }
 

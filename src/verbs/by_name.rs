@@ -5,7 +5,7 @@
 use crate::clock;
 use crate::error::Refusal;
 use crate::id::NodeId;
-use crate::node::{Completion, Granted, Outcome, Reclaimed, Seen};
+use crate::node::{Completion, Ended, Granted, Outcome, Reclaimed, Seen};
 use crate::record::Record;
 use crate::sync::Ordering;
 use crate::table::TRIES;
@@ -99,7 +99,7 @@ impl Table {
         }
     }
 
-    /// Ends a node. False: it had already ended this way, and nothing changed.
+    /// Ends a node.
     ///
     /// A held node is ended by its holder: it names itself, or presents the generation, which only the holder was given.
     /// A node that nobody holds can be ended by anybody.
@@ -108,7 +108,7 @@ impl Table {
     /// In this order: [`Refusal::NoSuchNode`]; [`Refusal::FenceRequired`]; [`Refusal::GenerationMismatch`];
     /// [`Refusal::Ended`] when it ended another way; [`Refusal::Held`] or [`Refusal::NotHolder`]; [`Refusal::NotReady`]
     /// for `Done` while a dependency is not done.
-    pub fn complete(&self, node: NodeId, completion: &Completion) -> Result<bool, Refusal> {
+    pub fn complete(&self, node: NodeId, completion: &Completion) -> Result<Ended, Refusal> {
         let Completion { outcome, generation, .. } = *completion;
         let by = completion.holder.as_deref().map_or(Ok(By::Anyone), |holder| self.by(holder))?;
         let mut slot = 0;
@@ -121,8 +121,9 @@ impl Table {
             Ok(found)
         };
         match self.end(find, outcome, by, generation, completion.summary.as_deref())? {
-            End::Ended { .. } => Ok(true),
-            End::Already => Ok(false),
+            End::Ended { .. } => Ok(Ended::Now),
+            End::Already => Ok(Ended::Already),
+            End::ToRetry { word } => self.to_retry(slot, word),
             End::OtherGeneration(word) => Err(self.mismatch(slot, generation, word)),
             End::OtherWay(word) => {
                 let status = word.status().seen(Seen::Ready);
@@ -141,6 +142,12 @@ impl Table {
             End::NotReady => Err(self.waiting(slot)?),
             End::Moved => Err(Refusal::Contended { tries: TRIES }),
         }
+    }
+
+    /// What is told of a node that failed and will be tried again.
+    pub(crate) fn to_retry(&self, slot: u16, word: NodeWord) -> Result<Ended, Refusal> {
+        let seen = self.core().in_force().map_err(|stop| self.refusal(stop))?;
+        Ok(Ended::ToRetry { generation: word.generation(), attempts: seen.attempts(slot, word) })
     }
 
     /// Opens again every claim whose lease has run out, or that has been quiet for `quiet_ms`; the longest quiet first.
@@ -321,15 +328,13 @@ impl Table {
     /// What a reader sees of a node in the state that `word` says.
     fn seen_now(&self, slot: u16, word: NodeWord) -> Result<Seen, Refusal> {
         let cut = self.cut()?;
-        Ok(word.status().seen(cut.seen.get(usize::from(slot)).copied().unwrap_or(Seen::Ready)))
+        Ok(word.status().seen(cut.seen(slot)))
     }
 
     /// The dependencies that keep a node from being done.
     pub(crate) fn waiting(&self, slot: u16) -> Result<Refusal, Refusal> {
         let cut = self.cut()?;
-        let undone = cut.graph.deps(slot).iter().filter(|e| !cut.words[usize::from(e.parent)].is_done());
-        let waits_for = undone.take(8).map(|e| self.label_in(&cut.graph, e.parent)).collect();
-        let status = cut.seen.get(usize::from(slot)).copied().unwrap_or(Seen::Todo);
-        Ok(Refusal::NotReady { node: self.label_in(&cut.graph, slot), status, waits_for })
+        let waits_for = cut.unsatisfied(slot).take(8).map(|e| self.label_in(&cut.graph, e.parent)).collect();
+        Ok(Refusal::NotReady { node: self.label_in(&cut.graph, slot), status: cut.seen(slot), waits_for })
     }
 }

@@ -3,7 +3,7 @@
 use crate::clock;
 use crate::error::{Damaged, Refusal};
 use crate::id::NodeId;
-use crate::node::{Granted, Outcome, Task};
+use crate::node::{Ended, Granted, Outcome, Task};
 use crate::record::Record;
 use crate::sync::Ordering;
 use crate::table::TRIES;
@@ -120,7 +120,7 @@ impl<'w> Claim<'w> {
     ///
     /// # Errors
     /// The claim is lost; or [`Refusal::NotReady`] for `Done` when a dependency was added or reopened meanwhile.
-    pub fn complete(&self, outcome: Outcome) -> Result<(), Refusal> {
+    pub fn complete(&self, outcome: Outcome) -> Result<Ended, Refusal> {
         self.end(outcome, None)
     }
 
@@ -128,15 +128,17 @@ impl<'w> Claim<'w> {
     ///
     /// # Errors
     /// As [`complete`](Claim::complete), and [`Refusal::Name`] for a summary that is too long.
-    pub fn complete_with(&self, outcome: Outcome, summary: &str) -> Result<(), Refusal> {
+    pub fn complete_with(&self, outcome: Outcome, summary: &str) -> Result<Ended, Refusal> {
         self.end(outcome, Some(summary))
     }
 
-    fn end(&self, outcome: Outcome, summary: Option<&str>) -> Result<(), Refusal> {
+    fn end(&self, outcome: Outcome, summary: Option<&str>) -> Result<Ended, Refusal> {
         let table = self.worker.table();
         let by = By::Holder(self.worker.who().slot);
         match table.end(|_| Ok(Some(self.slot)), outcome, by, Some(self.generation), summary)? {
-            End::Ended { .. } | End::Already => Ok(()),
+            End::Ended { .. } => Ok(Ended::Now),
+            End::Already => Ok(Ended::Already),
+            End::ToRetry { word } => table.to_retry(self.slot, word),
             End::NotReady => Err(table.waiting(self.slot)?),
             End::OtherWay(_) | End::OtherGeneration(_) | End::NotHolder(_) | End::Moved => {
                 Err(table.lost(self.slot, self.generation))

@@ -4,11 +4,13 @@
 //! the graph undoes it, and then the look is taken anew. So in a cut a node never appears done while something it waited
 //! for appears unfinished, as long as nobody reopened or linked behind it.
 
+use crate::clock;
 use crate::derive::Plan;
 use crate::error::{Damaged, Refusal};
-use crate::graph::Graph;
-use crate::node::{Outcome, Seen};
+use crate::graph::{Edge, Graph};
+use crate::node::{OnFailure, Seen};
 use crate::record::Record;
+use crate::standing::{Standing, satisfies, standings};
 use crate::sync::Ordering;
 use crate::table::TRIES;
 use crate::verbs::Table;
@@ -21,10 +23,40 @@ pub(crate) struct Cut {
     /// By slot.
     pub(crate) words: Vec<NodeWord>,
     /// By slot; meaningless for a free one.
-    pub(crate) seen: Vec<Seen>,
+    pub(crate) standings: Vec<Standing>,
+    /// Slots that are ready but for a delay after their last attempt, with the milliseconds that are left of it.
+    pub(crate) left_alone: Vec<(u16, u64)>,
     pub(crate) plan: Plan,
     /// The order in which ready nodes are given out.
     pub(crate) order: Vec<u16>,
+}
+
+impl Cut {
+    /// What a reader sees of a node.
+    pub(crate) fn seen(&self, slot: u16) -> Seen {
+        self.standings.get(usize::from(slot)).map_or(Seen::Todo, |standing| standing.seen())
+    }
+
+    /// Milliseconds that a node is still left alone after its last attempt.
+    pub(crate) fn left_alone_ms(&self, slot: u16) -> Option<u64> {
+        self.left_alone.iter().find(|(known, _)| *known == slot).map(|&(_, left_ms)| left_ms)
+    }
+
+    /// The failed, cancelled or skipped dependency that skips a node.
+    pub(crate) fn skipped_by(&self, slot: u16) -> Option<u16> {
+        let fails = |parent: u16| self.standings.get(usize::from(parent)).is_some_and(|standing| standing.is_failure());
+        let skips = |edge: &&Edge| edge.on_failure == OnFailure::Skip && fails(edge.parent);
+        let skipped = self.standings.get(usize::from(slot)) == Some(&Standing::Skipped);
+        self.graph.deps(slot).iter().find(skips).map(|edge| edge.parent).filter(|_| skipped)
+    }
+
+    /// The dependencies that keep a node from being ready.
+    pub(crate) fn unsatisfied(&self, slot: u16) -> impl Iterator<Item = &Edge> {
+        self.graph.deps(slot).iter().filter(|edge| {
+            let parent = self.standings.get(usize::from(edge.parent));
+            parent.is_none_or(|&parent| !satisfies(parent, edge.on_failure))
+        })
+    }
 }
 
 impl Table {
@@ -33,7 +65,7 @@ impl Table {
         let core = self.core();
         for _ in 0..TRIES {
             let (root, graph) = core.load().map_err(|stop| self.refusal(stop))?;
-            let mut arrays = graph.arrays(vec![false; graph.nodes.len()]);
+            let mut arrays = graph.arrays();
             let Ok(topological) = arrays.view().topological() else {
                 return Err(Damaged { what: "the version in force has a loop" }.into());
             };
@@ -44,14 +76,32 @@ impl Table {
             if core.fixed.header.root.load(Ordering::Acquire).current() != root.current() {
                 continue;
             }
-            arrays.ended = words.iter().map(|word| word.is_ended()).collect();
-            let seen = seen(&graph, &topological, &words);
+            let mut standings = standings(&graph, &topological, &words);
+            let left_alone = self.left_alone(&words, &mut standings)?;
+            arrays.ended = standings.iter().map(|standing| standing.is_over()).collect();
             let waiting_below = arrays.view().chains(&topological);
             let plan = Plan { topological, waiting_below };
             let order = arrays.view().order(&plan);
-            return Ok(Cut { root, graph, words, seen, plan, order });
+            return Ok(Cut { root, graph, words, standings, left_alone, plan, order });
         }
         Err(Refusal::Contended { tries: TRIES })
+    }
+
+    /// Finds the ready nodes that are left alone for a while, and makes them wait.
+    fn left_alone(&self, words: &[NodeWord], standings: &mut [Standing]) -> Result<Vec<(u16, u64)>, Refusal> {
+        let core = self.core();
+        let mut left_alone = Vec::new();
+        for (slot, (&word, standing)) in words.iter().zip(standings.iter_mut()).enumerate() {
+            let until_ms = core.node(slot as u16)?.left_alone_until_ms(word);
+            if let Some(until_ms) = until_ms.filter(|_| *standing == Standing::Ready) {
+                let left_ms = until_ms.saturating_sub(clock::lease_now_ms());
+                if left_ms > 0 {
+                    *standing = Standing::Todo;
+                    left_alone.push((slot as u16, left_ms));
+                }
+            }
+        }
+        Ok(left_alone)
     }
 
     /// The texts of a node as a graph has them. `None`: the graph is no longer in force.
@@ -90,31 +140,4 @@ impl Table {
             Err(_) => format!("node #{slot}"),
         }
     }
-}
-
-/// What a reader sees of each node.
-fn seen(graph: &Graph, topological: &[u16], words: &[NodeWord]) -> Vec<Seen> {
-    let mut seen = vec![Seen::Ready; graph.nodes.len()];
-    // Behind a failure, directly or through others that have not ended: cannot become ready by itself.
-    let mut stuck = vec![false; graph.nodes.len()];
-    for &slot in topological {
-        let at = usize::from(slot);
-        let deps = graph.deps(slot);
-        let behind = deps.iter().any(|e| stuck[usize::from(e.parent)]);
-        let waits = deps.iter().any(|e| !words[usize::from(e.parent)].is_done());
-        let open_as = if behind {
-            Seen::Blocked
-        } else if waits {
-            Seen::Todo
-        } else {
-            Seen::Ready
-        };
-        let word = words[at];
-        seen[at] = word.status().seen(open_as);
-        stuck[at] = match word.state().phase {
-            Phase::Ended { outcome, .. } => outcome != Outcome::Done,
-            Phase::Open | Phase::Claimed { .. } => behind,
-        };
-    }
-    seen
 }

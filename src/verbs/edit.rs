@@ -7,14 +7,17 @@ use crate::error::{Damaged, NameError, Refusal};
 use crate::graph::{Edge, Graph, Node};
 use crate::id::NodeId;
 use crate::layout::{EDGES, NODES};
-use crate::node::{Change, NodeSpec, Seen};
+use crate::node::{Change, Need, NodeSpec, OnFailure, Seen};
 use crate::record::{Record, name_hash};
 use crate::sync::Ordering;
 use crate::table::change::{PublishError, Published};
+use crate::table::hints::BORN_COUNT_BITS;
 use crate::table::text::Draft;
 use crate::table::{Core, TRIES};
 use crate::verbs::Table;
-use crate::word::{GENERATION_CLAIMABLE_MAX, GENERATION_MAX, NodeWord, Phase, RootWord, Step, TextOf, TextRef};
+use crate::word::{
+    GENERATION_CLAIMABLE_MAX, GENERATION_MAX, NodeWord, Phase, PolicyWord, RootWord, Step, TextOf, TextRef,
+};
 
 /// A change in the making: a private copy of the version in force, what it will have to be done with, and its texts.
 pub(crate) struct Edit<'m> {
@@ -22,6 +25,8 @@ pub(crate) struct Edit<'m> {
     pub(crate) root: RootWord,
     pub(crate) graph: Graph,
     pub(crate) steps: Vec<Step>,
+    /// What steps that set a node's word set it to.
+    targets: Vec<(u16, NodeWord)>,
     draft: Draft<'m>,
     table: &'m Table,
 }
@@ -50,14 +55,15 @@ impl Table {
             if root.is_pending() {
                 continue;
             }
-            let mut edit = Edit { core, root, graph, steps: Vec::new(), draft: core.draft(), table: self };
+            let mut edit =
+                Edit { core, root, graph, steps: Vec::new(), targets: Vec::new(), draft: core.draft(), table: self };
             match plan(&mut edit)? {
                 Planned::Again => {}
                 Planned::Nothing(answer) if core.fixed.header.root.load(Ordering::Acquire) == root => {
                     return Ok(answer);
                 }
                 Planned::Nothing(_) => {}
-                Planned::Publish(answer) => match core.publish(root, &edit.graph, &edit.steps) {
+                Planned::Publish(answer) => match core.publish(root, &edit.graph, &edit.steps, &edit.targets) {
                     Ok(Published::InForce) => return Ok(answer),
                     Ok(Published::Stale) => {}
                     Err(PublishError::Stop(stop)) => return Err(self.refusal(stop)),
@@ -93,19 +99,30 @@ impl Table {
         Ok(ids.into_iter().zip(changes).collect())
     }
 
-    /// `child` waits for `parent`. False: it already did.
+    /// `child` waits for `parent`. False: it already did, and nothing changed.
     ///
     /// # Errors
     /// [`Refusal::NoSuchNode`], [`Refusal::SelfLink`], [`Refusal::Cycle`]; [`Refusal::Ended`] when the child has ended.
     pub fn link(&self, parent: NodeId, child: NodeId) -> Result<bool, Refusal> {
+        self.link_with(Need::from(parent), child)
+    }
+
+    /// As [`link`](Table::link), and says what the child does when the parent fails.
+    ///
+    /// # Errors
+    /// As [`link`](Table::link).
+    pub fn link_with(&self, need: Need, child: NodeId) -> Result<bool, Refusal> {
         self.change(|edit| {
-            let edge = edit.edge(parent, child)?;
-            if edit.graph.has_edge(edge) {
+            let (parent, child) = edit.ends(need.node, child)?;
+            let old = edit.graph.edge(parent, child);
+            let edge = edit.wanted_edge(parent, child, need.on_failure);
+            if old == Some(edge) {
                 return Ok(Planned::Nothing(false));
             }
-            edit.touch(edge.child)?;
+            edit.touch(child)?;
+            edit.unready_behind(child);
             edit.graph.link(&[edge]);
-            edit.stamp_updated(edge.child);
+            edit.stamp_updated(child);
             Ok(Planned::Publish(true))
         })
     }
@@ -116,12 +133,13 @@ impl Table {
     /// [`Refusal::NoSuchNode`], [`Refusal::SelfLink`]; [`Refusal::Ended`] when the child has ended.
     pub fn unlink(&self, parent: NodeId, child: NodeId) -> Result<bool, Refusal> {
         self.change(|edit| {
-            let edge = edit.edge(parent, child)?;
-            if !edit.graph.unlink(edge) {
+            let (parent, child) = edit.ends(parent, child)?;
+            if !edit.graph.unlink(parent, child) {
                 return Ok(Planned::Nothing(false));
             }
-            edit.touch(edge.child)?;
-            edit.stamp_updated(edge.child);
+            edit.touch(child)?;
+            edit.unready_behind(child);
+            edit.stamp_updated(child);
             Ok(Planned::Publish(true))
         })
     }
@@ -155,8 +173,11 @@ impl Table {
                     node.text = record;
                 }
             }
-            let children = edit.graph.edges.iter().filter(|e| e.parent == slot).map(|e| Step::Unready(e.child));
-            edit.steps.extend(children);
+            if let Some(node) = edit.graph.node_mut(slot) {
+                // Attempts are counted anew.
+                node.base = word.generation() + 1;
+            }
+            edit.unready_behind(slot);
             edit.steps.push(Step::Open(slot));
             edit.stamp_updated(slot);
             Ok(Planned::Publish(word.generation() + 1))
@@ -221,12 +242,43 @@ impl Edit<'_> {
         self.graph.slot_of(id).ok_or_else(|| Refusal::NoSuchNode { node: id.to_string() })
     }
 
-    fn edge(&self, parent: NodeId, child: NodeId) -> Result<Edge, Refusal> {
-        let edge = Edge { parent: self.slot(parent)?, child: self.slot(child)? };
-        if edge.parent == edge.child {
-            return Err(Refusal::SelfLink { node: self.label(edge.child) });
+    fn ends(&self, parent: NodeId, child: NodeId) -> Result<(u16, u16), Refusal> {
+        let (parent, child) = (self.slot(parent)?, self.slot(child)?);
+        if parent == child {
+            return Err(Refusal::SelfLink { node: self.label(child) });
         }
-        Ok(edge)
+        Ok((parent, child))
+    }
+
+    /// The edge between the two as it is to be: in the mode that is asked for, else the one it has, else `Block`.
+    fn wanted_edge(&self, parent: u16, child: u16, on_failure: Option<OnFailure>) -> Edge {
+        let has = self.graph.edge(parent, child).map(|edge| edge.on_failure);
+        Edge { parent, child, on_failure: on_failure.or(has).unwrap_or_default() }
+    }
+
+    /// What waits for `slot` may lose its readiness: its children, and behind those that its failure skips, or would no
+    /// longer skip, their children too.
+    fn unready_behind(&mut self, slot: u16) {
+        let mut met = vec![false; NODES];
+        let mut left = vec![slot];
+        let mut reached = Vec::new();
+        while let Some(at) = left.pop() {
+            for edge in self.graph.edges.iter().filter(|edge| edge.parent == at) {
+                if !std::mem::replace(&mut met[usize::from(edge.child)], true) {
+                    reached.push(edge.child);
+                    if edge.on_failure == OnFailure::Skip {
+                        left.push(edge.child);
+                    }
+                }
+            }
+        }
+        self.steps.extend(reached.into_iter().map(Step::Unready));
+    }
+
+    /// Sets the word of `slot` together with this change. Its generation must be above the one it has now.
+    pub(crate) fn become_word(&mut self, slot: u16, word: NodeWord) {
+        self.targets.push((slot, word));
+        self.steps.push(Step::Become(slot));
     }
 
     /// The name of a node in this copy, for messages.
@@ -236,10 +288,9 @@ impl Edit<'_> {
 
     /// What a reader sees of a node that is not blocked or waiting: for messages.
     fn seen(&self, slot: u16) -> Result<Seen, Refusal> {
-        let undone = |e: &Edge| self.word(e.parent).map(|w| !w.is_done());
         let mut waits = false;
         for edge in self.graph.deps(slot) {
-            waits |= undone(edge)?;
+            waits |= !self.word(edge.parent)?.is_done();
         }
         Ok(self.word(slot)?.status().seen(if waits { Seen::Todo } else { Seen::Ready }))
     }
@@ -296,8 +347,11 @@ impl Edit<'_> {
                 Some(slot) => (*slot, Change::Unchanged),
                 None => {
                     let Some(slot) = free.next() else { return Ok(Planned::Again) };
-                    self.graph.insert(slot, fresh_node(id, self.graph.next_born, now));
-                    self.graph.next_born += 1;
+                    let born = self.graph.next_born.max(clock::lease_now_ms() << BORN_COUNT_BITS);
+                    self.graph.next_born = born + 1;
+                    let word = self.word(slot)?;
+                    let base = word.generation() + u64::from(word.is_ended());
+                    self.graph.insert(slot, fresh_node(id, born, base, now));
                     (slot, Change::Created)
                 }
             };
@@ -311,18 +365,21 @@ impl Edit<'_> {
                 return Ok(Planned::Again);
             };
             let mut linked = false;
-            for &need in &spec.needs {
-                let edge = Edge { parent: self.slot(need)?, child: slot };
+            for need in &spec.needs {
+                let edge = self.wanted_edge(self.slot(need.node)?, slot, need.on_failure);
                 if edge.parent == slot {
                     return Err(Refusal::SelfLink { node: self.label_of_spec(slot, spec) });
                 }
-                if !self.graph.has_edge(edge) {
+                if self.graph.edge(edge.parent, slot) != Some(edge) {
                     linked = true;
                     edges.push(edge);
                 }
             }
             if *change == Change::Unchanged && (fields || linked) {
                 self.touch(slot)?;
+                if linked {
+                    self.unready_behind(slot);
+                }
                 self.stamp_updated(slot);
                 *change = Change::Updated;
             }
@@ -350,6 +407,14 @@ impl Edit<'_> {
         if parent == Some(slot) {
             return Err(Refusal::SelfLink { node: self.label_of_spec(slot, spec) });
         }
+        let group = match spec.group.as_deref() {
+            None => self.graph.node(slot).map_or(0, |n| n.policy.group()),
+            Some("") => 0,
+            Some(name) => match self.group_number(name)? {
+                Some(number) => number,
+                None => return Ok(None),
+            },
+        };
         let record = if new { Some(Record::default()) } else { self.table.record_in(&self.graph, slot)? };
         let Some(before) = record else { return Ok(None) };
         let mut record = before.clone();
@@ -362,6 +427,8 @@ impl Edit<'_> {
         node.cost = spec.cost.unwrap_or(node.cost);
         node.role = if record.role.is_empty() { 0 } else { name_hash(&record.role) };
         node.text = text.unwrap_or(node.text);
+        let max_attempts = spec.max_attempts.unwrap_or(node.policy.max_attempts());
+        node.policy = PolicyWord::new(max_attempts, spec.retry_delay_ms.unwrap_or(node.policy.retry_delay_ms()), group);
         Ok(Some(*node != old))
     }
 
@@ -399,9 +466,11 @@ impl Edit<'_> {
 
 /// The nodes that a spec refers to.
 fn references(spec: &NodeSpec) -> impl Iterator<Item = NodeId> + '_ {
-    spec.needs.iter().copied().chain(spec.parent.flatten())
+    spec.needs.iter().map(|need| need.node).chain(spec.parent.flatten())
 }
 
-fn fresh_node(id: NodeId, born: u64, now_ms: u64) -> Node {
-    Node { id, text: TextRef::NONE, cost: 1, parent: None, role: 0, born, created_ms: now_ms, updated_ms: now_ms }
+fn fresh_node(id: NodeId, born: u64, base: u64, now_ms: u64) -> Node {
+    let policy = PolicyWord::new(0, 0, 0);
+    let (created_ms, updated_ms) = (now_ms, now_ms);
+    Node { id, text: TextRef::NONE, cost: 1, parent: None, role: 0, born, created_ms, updated_ms, base, policy }
 }

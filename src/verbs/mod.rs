@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `table` | open, create; holders' names |
 //! | `edit` | upsert, import, link, unlink, reopen: changes of the graph |
+//! | `groups` | how many nodes of a group may be claimed at once |
 //! | `room` | what is pruned when the table is full |
 //! | `worker` | claim, claim next |
 //! | `claim` | what can be done with a claim |
@@ -15,11 +16,13 @@ mod by_name;
 mod claim;
 mod cut;
 mod edit;
+mod groups;
 mod room;
 mod table;
 mod view;
 mod worker;
 
 pub use claim::Claim;
+pub use groups::GroupView;
 pub use table::{CreateOptions, LEASE_MS_DEFAULT, LEASE_MS_MAX, Table};
 pub use worker::Worker;

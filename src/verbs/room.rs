@@ -56,7 +56,7 @@ impl Table {
         let gone: Vec<u16> = candidates.iter().take(needed).map(|&(.., slot)| slot).collect();
         let mut pruned = graph.clone();
         pruned.remove(&gone);
-        match core.publish(root, &pruned, &[]) {
+        match core.publish(root, &pruned, &[], &[]) {
             Ok(_) => Ok(()),
             Err(PublishError::Stop(stop)) => Err(self.refusal(stop)),
             // Taking nodes out closes no loop.

@@ -116,6 +116,11 @@ impl Table {
         self.core().default_lease_ms()
     }
 
+    /// Wakes everybody who waits for a node, to look again.
+    pub fn wake_all(&self) {
+        self.core().ring_all();
+    }
+
     /// Whether completions must name a generation.
     pub fn requires_fence(&self) -> bool {
         self.core().fixed.header.options.load(Ordering::Relaxed) & 1 != 0

@@ -36,6 +36,7 @@ impl Table {
                 .graph
                 .iter()
                 .filter(|(slot, _)| match cut.words[usize::from(*slot)].state().phase {
+                    Phase::Open if cut.seen(*slot).is_terminal() => filter.terminal,
                     Phase::Open | Phase::Claimed { .. } => true,
                     Phase::Ended { archived: true, .. } => filter.archived,
                     Phase::Ended { archived: false, .. } => filter.terminal,
@@ -52,7 +53,7 @@ impl Table {
     /// # Errors
     /// [`Refusal::Damaged`].
     pub fn ready(&self) -> Result<Vec<NodeView>, Refusal> {
-        self.views(|cut| cut.order.iter().copied().filter(|&slot| cut.seen[usize::from(slot)] == Seen::Ready).collect())
+        self.views(|cut| cut.order.iter().copied().filter(|&slot| cut.seen(slot) == Seen::Ready).collect())
     }
 
     /// Counts of what is in the table.
@@ -120,13 +121,20 @@ impl Table {
         Ok(Some(NodeView {
             id: node.id,
             name: filled(texts.name),
-            status: cut.seen[usize::from(slot)],
+            status: cut.seen(slot),
             generation: word.generation(),
             lease_left_ms: if holder.is_some() { Some(self.lease_left_ms(slot, word)?) } else { None },
             holder,
             kind: filled(texts.kind),
             role: filled(texts.role),
             parent: node.parent.map(|parent| self.label_in(&cut.graph, parent)),
+            on_failure: cut.graph.deps(slot).iter().map(|e| e.on_failure).collect(),
+            skipped_by: cut.skipped_by(slot).map(|by| self.label_in(&cut.graph, by)),
+            attempts: word.attempts_since(node.base),
+            max_attempts: node.policy.max_attempts(),
+            retry_delay_ms: node.policy.retry_delay_ms(),
+            retry_in_ms: cut.left_alone_ms(slot),
+            group: self.group_name(&cut.graph, node.policy.group())?,
             depends_on: cut.graph.deps(slot).iter().map(|e| self.label_in(&cut.graph, e.parent)).collect(),
             cost: node.cost,
             waiting_below: cut.plan.waiting_below[usize::from(slot)],
@@ -154,14 +162,14 @@ impl Table {
 fn counts(cut: &Cut) -> Counts {
     let mut counts = Counts::default();
     for (slot, _) in cut.graph.iter() {
-        let count = match cut.seen.get(usize::from(slot)) {
-            Some(Seen::Ready) | None => &mut counts.ready,
-            Some(Seen::Todo) => &mut counts.todo,
-            Some(Seen::Blocked) => &mut counts.blocked,
-            Some(Seen::Claimed) => &mut counts.claimed,
-            Some(Seen::Done) => &mut counts.done,
-            Some(Seen::Failed) => &mut counts.failed,
-            Some(Seen::Cancelled) => &mut counts.cancelled,
+        let count = match cut.seen(slot) {
+            Seen::Ready => &mut counts.ready,
+            Seen::Todo => &mut counts.todo,
+            Seen::Blocked => &mut counts.blocked,
+            Seen::Claimed => &mut counts.claimed,
+            Seen::Done => &mut counts.done,
+            Seen::Failed => &mut counts.failed,
+            Seen::Cancelled => &mut counts.cancelled,
         };
         *count += 1;
     }

@@ -6,14 +6,15 @@ use crate::id::{NodeId, check_name};
 use crate::node::{ClaimOptions, Seen};
 use crate::record::name_hash;
 use crate::sync::{Bits, LocalWord, Ordering};
-use crate::table::TRIES;
 use crate::table::claim::{Attempt, Holding, Who};
 use crate::table::lease::Lease;
 use crate::table::next::Next;
 use crate::table::version::InForce;
+use crate::table::wait::{SLEEP_MS_MAX, waiter_bits};
+use crate::table::{Core, TRIES};
 use crate::verbs::table::check_lease;
 use crate::verbs::{Claim, Table};
-use crate::word::{NodeWord, Phase, TextOf, TextRef};
+use crate::word::{NodeWord, OwnerWord, Phase, TextOf, TextRef};
 
 /// A holder's handle on a table.
 ///
@@ -25,6 +26,8 @@ pub struct Worker {
     name: LocalWord,
     roles: Vec<u64>,
     lease_ms: u64,
+    /// The process that its claims stand and fall with.
+    process: Option<OwnerWord>,
 }
 
 impl Table {
@@ -36,7 +39,7 @@ impl Table {
         let who = self.register(holder)?;
         let lease_ms = self.default_lease_ms();
         let name = LocalWord::new(who.name.bits());
-        Ok(Worker { table: self.clone(), holder: holder.to_owned(), name, roles: Vec::new(), lease_ms })
+        Ok(Worker { table: self.clone(), holder: holder.to_owned(), name, roles: Vec::new(), lease_ms, process: None })
     }
 }
 
@@ -68,6 +71,12 @@ impl Worker {
         Ok(self)
     }
 
+    /// Lets its claims stand and fall with this process: when it is gone, their leases count as run out.
+    pub fn tied_to_this_process(mut self) -> Worker {
+        self.process = crate::process::this_process();
+        self
+    }
+
     /// The holder's name.
     pub fn holder(&self) -> &str {
         &self.holder
@@ -80,7 +89,7 @@ impl Worker {
 
     pub(crate) fn who(&self) -> Who {
         let name = TextRef::from_bits(self.name.load(Ordering::Relaxed));
-        let (TextOf::Holder(slot) | TextOf::Node(slot)) = name.of();
+        let (TextOf::Holder(slot) | TextOf::Node(slot) | TextOf::Group(slot)) = name.of();
         Who { slot, name }
     }
 
@@ -123,7 +132,7 @@ impl Worker {
         let lease = self.lease(options)?;
         for _ in 0..TRIES {
             match core.claim_next(self.who(), &self.roles, lease).map_err(|stop| self.table.refusal(stop))? {
-                Next::Won { slot, generation } => return Ok(Claim::new(self, slot, generation, false)),
+                Next::Won { slot, generation } => return self.won(slot, generation, options),
                 Next::Busy { node, generation } if options.resume => return self.resume(node, generation, lease),
                 Next::Busy { node, generation } => return Err(self.busy(node, generation)),
                 Next::Nothing => return Err(Refusal::NothingReady),
@@ -131,6 +140,43 @@ impl Worker {
             }
         }
         Err(Refusal::Contended { tries: TRIES })
+    }
+
+    /// Claims the next node, and sleeps until there is one: at most `wait_ms` milliseconds, or for as long as it takes.
+    ///
+    /// It wakes when a node becomes ready, and when a lease runs out; waiting costs no processor time.
+    ///
+    /// # Errors
+    /// [`Refusal::NothingReady`] when the time is over; otherwise as [`claim_next`](Worker::claim_next).
+    pub fn wait_claim_next(&self, options: &ClaimOptions, wait_ms: Option<u64>) -> Result<Claim<'_>, Refusal> {
+        let core = self.table.core_mut()?;
+        let deadline_ms = wait_ms.map_or(u64::MAX, |wait_ms| clock::lease_now_ms().saturating_add(wait_ms));
+        let bits = waiter_bits(&self.roles);
+        let mut watch = Watch { core, is_mine: false };
+        let mut passed_on = Vec::new();
+        loop {
+            let seen = core.prepare_to_sleep();
+            match self.claim_next_with(options) {
+                Err(Refusal::NothingReady) => {}
+                Ok(claim) => return Ok(claim),
+                Err(refusal) => {
+                    // Woken for a node that somebody else may want.
+                    core.ring(0);
+                    return Err(refusal);
+                }
+            }
+            core.pass_on(&self.roles, &mut passed_on).map_err(|stop| self.table.refusal(stop))?;
+            let now_ms = clock::lease_now_ms();
+            if now_ms >= deadline_ms {
+                return Err(Refusal::NothingReady);
+            }
+            watch.is_mine = watch.is_mine || core.become_watcher();
+            let wake_ms = match watch.is_mine {
+                true => core.next_scan_ms().max(now_ms + 1),
+                false => now_ms.saturating_add(SLEEP_MS_MAX),
+            };
+            core.sleep(seen, bits, wake_ms.min(deadline_ms));
+        }
     }
 
     /// Claims one node, with options. With `resume` the answer is the claim that the holder has, if it has one, whatever
@@ -153,7 +199,7 @@ impl Worker {
             // A lease that has run out holds nobody up.
             core.reclaim(slot, lease.now_ms, None).map_err(stopped)?;
             match core.try_claim(self.who(), slot, options.generation, lease, &seen).map_err(stopped)? {
-                Attempt::Won { generation } => return Ok(Claim::new(self, slot, generation, false)),
+                Attempt::Won { generation } => return self.won(slot, generation, options),
                 Attempt::Busy { node, generation } if options.resume => return self.resume(node, generation, lease),
                 Attempt::Busy { node, generation } => return Err(self.busy(node, generation)),
                 Attempt::OtherGeneration(word) => return Err(self.table.mismatch(slot, options.generation, word)),
@@ -162,6 +208,11 @@ impl Worker {
                     Some(refusal) => return Err(refusal),
                     None => continue,
                 },
+                Attempt::NotBefore { until_ms } => {
+                    let left_ms = until_ms.saturating_sub(lease.now_ms);
+                    return Err(Refusal::NotBefore { node: self.table.label(slot), left_ms });
+                }
+                Attempt::GroupFull => return Err(self.group_full(slot)?),
                 Attempt::NameGone => self.register_again()?,
                 Attempt::Moved => {}
             }
@@ -181,6 +232,16 @@ impl Worker {
             Holding::Holds { node, generation } => Some(Claim::new(self, node, generation, true)),
             Holding::Idle | Holding::UnderWay { .. } => None,
         })
+    }
+
+    /// A fresh claim, with the process that it stands and falls with noted.
+    #[inline]
+    fn won(&self, slot: u16, generation: u64, options: &ClaimOptions) -> Result<Claim<'_>, Refusal> {
+        if let Some(process) = options.pid.and_then(crate::process::process).or(self.process) {
+            let core = self.table.core_mut()?;
+            core.name_process(slot, generation, process).map_err(|stop| self.table.refusal(stop))?;
+        }
+        Ok(Claim::new(self, slot, generation, false))
     }
 
     /// Answers with the claim that the holder has, its lease running from now: the caller is evidently alive.
@@ -212,11 +273,36 @@ impl Worker {
         if cut.root != seen.root {
             return Ok(None);
         }
-        let undone = cut.graph.deps(slot).iter().filter(|e| !cut.words[usize::from(e.parent)].is_done());
-        let waits_for: Vec<String> = undone.take(8).map(|e| self.table.label_in(&cut.graph, e.parent)).collect();
-        let status = cut.seen[usize::from(slot)];
-        let refusal = Refusal::NotReady { node: self.table.label_in(&cut.graph, slot), status, waits_for };
+        let label = |slot: u16| self.table.label_in(&cut.graph, slot);
+        let status = cut.seen(slot);
+        if let Some(by) = cut.skipped_by(slot) {
+            return Ok(Some(Refusal::Skipped { node: label(slot), by: label(by) }));
+        }
+        let waits_for: Vec<String> = cut.unsatisfied(slot).take(8).map(|e| label(e.parent)).collect();
+        let refusal = Refusal::NotReady { node: label(slot), status, waits_for };
         Ok(matches!(status, Seen::Todo | Seen::Blocked).then_some(refusal))
+    }
+
+    fn group_full(&self, slot: u16) -> Result<Refusal, Refusal> {
+        let cut = self.table.cut()?;
+        let number = cut.graph.node(slot).map_or(0, |node| node.policy.group());
+        let group = self.table.group_name(&cut.graph, number)?.unwrap_or_default();
+        let limit = cut.graph.groups.get(usize::from(number)).copied().flatten().map_or(0, |group| group.limit);
+        Ok(Refusal::GroupFull { node: self.table.label_in(&cut.graph, slot), group, limit })
+    }
+}
+
+/// Leaves the watch over leases when the waiter that has it stops waiting, in whatever way.
+struct Watch<'t> {
+    core: Core<'t>,
+    is_mine: bool,
+}
+
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        if self.is_mine {
+            self.core.leave_watch();
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The words of a claim: a node's state, and what a holder may hold.
 
-use super::Field;
+use super::{Field, OwnerWord};
 use crate::node::{Outcome, Status};
 use crate::sync::Bits;
 
@@ -158,16 +158,31 @@ impl NodeWord {
 
     /// The same node with its guard moved by one, so that a swap from the word read before it can only fail.
     ///
-    /// The guard of an open node carries into the generation, so the pair never repeats. The generation of a claimed
-    /// node is somebody's fence and may not move: `None` when its guard is used up. An ended node has no guard.
+    /// The guard of an open node carries into the generation, so the pair never repeats; by two, since attempts are
+    /// counted as pairs of a claim and its end. The generation of a claimed node is somebody's fence and may not move:
+    /// `None` when its guard is used up. An ended node has no guard.
     pub(crate) fn bumped(self) -> Option<NodeWord> {
-        let guard = NodeWord::GUARD.get(self.0);
-        let fits = match self.state().phase {
-            Phase::Open => guard < NodeWord::GUARD.max() || self.generation() < GENERATION_CLAIMABLE_MAX,
-            Phase::Claimed { .. } => guard < NodeWord::GUARD.max(),
-            Phase::Ended { .. } => false,
-        };
-        fits.then(|| NodeWord(self.0 + (1 << NodeWord::GUARD.shift)))
+        if self.is_ended() {
+            return None;
+        }
+        if NodeWord::GUARD.get(self.0) < NodeWord::GUARD.max() {
+            return Some(NodeWord(self.0 + (1 << NodeWord::GUARD.shift)));
+        }
+        self.voided()
+    }
+
+    /// The same open node two generations on: what was reserved at the next generation is void, and every swap from a word
+    /// read before fails. `None` for a node that is not open, or near its last generation.
+    pub(crate) fn voided(self) -> Option<NodeWord> {
+        let fits = self.is_open() && self.generation() < GENERATION_CLAIMABLE_MAX;
+        fits.then(|| NodeWord::new(State { generation: self.generation() + 2, phase: Phase::Open }))
+    }
+
+    /// How many claims there were since the generation was `base`, the one that stands included.
+    ///
+    /// From there on a node only moves by claims and their ends, one generation each, and by twos; see `bumped`.
+    pub(crate) fn attempts_since(self, base: u64) -> u64 {
+        (self.generation() + 1).saturating_sub(base) / 2
     }
 }
 
@@ -215,3 +230,74 @@ const _: () = {
     assert!(GENERATION_MAX == NodeWord::GENERATION.max());
     assert!(HolderWord::NODE.end() == 64);
 };
+
+word! {
+    /// The process that a claim stands and falls with, under the claim's generation.
+    ProcessWord
+}
+
+impl ProcessWord {
+    const START: Field = Field::lowest(16);
+    const PID: Field = Field::above(ProcessWord::START, 22);
+    const TAG: Field = Field::above(ProcessWord::PID, 26);
+
+    /// The start time is cut to 16 bits: of 65,536 processes that get the pid of a dead one, one is taken for it, and
+    /// then the lease decides alone.
+    pub(crate) fn new(generation: u64, process: OwnerWord) -> ProcessWord {
+        ProcessWord(
+            ProcessWord::TAG.put(generation)
+                | ProcessWord::PID.put(u64::from(process.pid()))
+                | ProcessWord::START.put(process.start()),
+        )
+    }
+
+    pub(crate) fn is_of(self, generation: u64) -> bool {
+        ProcessWord::TAG.get(self.0) == generation & ProcessWord::TAG.max() && self.pid() != 0
+    }
+
+    pub(crate) fn pid(self) -> u32 {
+        ProcessWord::PID.get(self.0) as u32
+    }
+
+    /// Whether a process with this start time may be the one.
+    pub(crate) fn started_at(self, start: u64) -> bool {
+        ProcessWord::START.get(self.0) == start & ProcessWord::START.max()
+    }
+}
+
+word! {
+    /// The latest claim in a group, or the one on its way; see `table::group`.
+    GroupWord
+}
+
+impl GroupWord {
+    const TAG: Field = Field::lowest(24);
+    const NODE: Field = Field::above(GroupWord::TAG, 12);
+    const HOLDER: Field = Field::above(GroupWord::NODE, 12);
+    const TURN: Field = Field::above(GroupWord::HOLDER, 16);
+
+    /// `holder` is about to claim `node` at `generation`; the turn makes the word differ from every one near it.
+    pub(crate) fn next(self, holder: u16, node: u16, generation: u64) -> GroupWord {
+        GroupWord(
+            GroupWord::TURN.put(GroupWord::TURN.get(self.0) + 1)
+                | GroupWord::HOLDER.put(u64::from(holder))
+                | GroupWord::NODE.put(u64::from(node))
+                | GroupWord::TAG.put(generation),
+        )
+    }
+
+    pub(crate) fn holder(self) -> u16 {
+        GroupWord::HOLDER.get(self.0) as u16
+    }
+
+    pub(crate) fn node(self) -> u16 {
+        GroupWord::NODE.get(self.0) as u16
+    }
+
+    /// Whether it is about a claim at this generation.
+    pub(crate) fn is_of(self, generation: u64) -> bool {
+        self.holder() != 0 && GroupWord::TAG.get(self.0) == generation & GroupWord::TAG.max()
+    }
+}
+
+const _: () = assert!(ProcessWord::TAG.end() == 64 && GroupWord::TURN.end() == 64);

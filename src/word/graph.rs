@@ -78,6 +78,7 @@ impl OwnerWord {
 pub(crate) enum TextOf {
     Node(u16),
     Holder(u16),
+    Group(u16),
 }
 
 word! {
@@ -86,18 +87,19 @@ word! {
 }
 
 impl TextRef {
-    const STAMP: Field = Field::lowest(35);
+    const STAMP: Field = Field::lowest(34);
     const HEAD: Field = Field::above(TextRef::STAMP, 16);
     const INDEX: Field = Field::above(TextRef::HEAD, 12);
-    const KIND: Field = Field::above(TextRef::INDEX, 1);
+    const KIND: Field = Field::above(TextRef::INDEX, 2);
 
     pub(crate) const NONE: TextRef = TextRef(0);
 
-    /// The stamp is cut to 35 bits and never 0, so that no text is [`TextRef::NONE`].
+    /// The stamp is cut to 34 bits and never 0, so that no text is [`TextRef::NONE`].
     pub(crate) fn new(of: TextOf, head: u16, stamp: u64) -> TextRef {
         let (kind, index) = match of {
             TextOf::Node(index) => (0, index),
             TextOf::Holder(index) => (1, index),
+            TextOf::Group(index) => (2, index),
         };
         let stamp = stamp % TextRef::STAMP.max() + 1;
         TextRef(
@@ -110,7 +112,11 @@ impl TextRef {
 
     pub(crate) fn of(self) -> TextOf {
         let index = TextRef::INDEX.get(self.0) as u16;
-        if TextRef::KIND.get(self.0) == 0 { TextOf::Node(index) } else { TextOf::Holder(index) }
+        match TextRef::KIND.get(self.0) {
+            0 => TextOf::Node(index),
+            1 => TextOf::Holder(index),
+            _ => TextOf::Group(index),
+        }
     }
 
     pub(crate) fn head(self) -> u16 {
@@ -133,6 +139,8 @@ pub(crate) enum Step {
     Open(u16),
     /// Evict this holder; if it holds something, the change is off.
     Evict(u16),
+    /// Set this node's word to the version's target for it, unless its generation has come that far.
+    Become(u16),
 }
 
 word! {
@@ -150,6 +158,7 @@ impl ChangeWord {
             Step::Unready(index) => (2, index),
             Step::Open(index) => (3, index),
             Step::Evict(index) => (4, index),
+            Step::Become(index) => (5, index),
         };
         ChangeWord(ChangeWord::KIND.put(kind) | ChangeWord::INDEX.put(u64::from(index)))
     }
@@ -162,8 +171,43 @@ impl ChangeWord {
             2 => Some(Step::Unready(index)),
             3 => Some(Step::Open(index)),
             4 => Some(Step::Evict(index)),
+            5 => Some(Step::Become(index)),
             _ => None,
         }
+    }
+}
+
+word! {
+    /// How a node is tried again, and the group it belongs to.
+    PolicyWord
+}
+
+impl PolicyWord {
+    const DELAY: Field = Field::lowest(32);
+    const MAX_ATTEMPTS: Field = Field::above(PolicyWord::DELAY, 16);
+    const GROUP: Field = Field::above(PolicyWord::MAX_ATTEMPTS, 8);
+
+    pub(crate) fn new(max_attempts: u16, retry_delay_ms: u32, group: u8) -> PolicyWord {
+        PolicyWord(
+            PolicyWord::DELAY.put(u64::from(retry_delay_ms))
+                | PolicyWord::MAX_ATTEMPTS.put(u64::from(max_attempts))
+                | PolicyWord::GROUP.put(u64::from(group)),
+        )
+    }
+
+    /// 0: no limit.
+    pub(crate) fn max_attempts(self) -> u16 {
+        PolicyWord::MAX_ATTEMPTS.get(self.0) as u16
+    }
+
+    pub(crate) fn retry_delay_ms(self) -> u32 {
+        PolicyWord::DELAY.get(self.0) as u32
+    }
+
+    /// 0: none.
+    #[inline]
+    pub(crate) fn group(self) -> u8 {
+        PolicyWord::GROUP.get(self.0) as u8
     }
 }
 

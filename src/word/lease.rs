@@ -90,6 +90,11 @@ impl EndWord {
         EndWord(EndWord::TAG.put(tag(generation)) | EndWord::TIME.put(time_ms))
     }
 
+    /// Whether the time is about this generation.
+    pub(crate) fn is_of(self, generation: u64) -> bool {
+        EndWord::TAG.get(self.0) == tag(generation)
+    }
+
     /// The time, whatever the tag: archiving moves the generation and not the end.
     pub(crate) fn time_ms(self) -> u64 {
         EndWord::TIME.get(self.0)

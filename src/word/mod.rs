@@ -14,7 +14,10 @@
 //! | [`EndWord`] | `tag 24, time 40` | when the generation with this tag ended |
 //! | [`RootWord`] | `number 46, current 8, next 8, phase 2` | which version of the graph is in force, and the change under way |
 //! | [`OwnerWord`] | `pid 22, start 42` | the process that writes into a buffer or block; 0 is nobody |
-//! | [`TextRef`] | `kind 1, index 12, head 16, stamp 35` | whose text it is, where it begins, and which writing of it |
+//! | [`ProcessWord`] | `tag 26, pid 22, start 16` | the process that the claim with this generation tag stands and falls with |
+//! | [`GroupWord`] | `turn 16, holder 12, node 12, tag 24` | the claim in a group that is on its way, or was the last |
+//! | [`PolicyWord`] | `group 8, attempts 16, delay 32` | how a node is tried again, and its group |
+//! | [`TextRef`] | `kind 2, index 12, head 16, stamp 34` | whose text it is, where it begins, and which writing of it |
 //! | [`ChangeWord`] | `kind 3, index 12` | one step of a change of the graph |
 
 /// A bit field of a 64-bit word.
@@ -75,8 +78,10 @@ mod claim;
 mod graph;
 mod lease;
 
-pub(crate) use claim::{GENERATION_CLAIMABLE_MAX, GENERATION_MAX, HolderWord, NodeWord, Phase, State};
-pub(crate) use graph::{ChangeWord, OwnerWord, RootWord, Step, TextOf, TextRef};
+pub(crate) use claim::{
+    GENERATION_CLAIMABLE_MAX, GENERATION_MAX, GroupWord, HolderWord, NodeWord, Phase, ProcessWord, State,
+};
+pub(crate) use graph::{ChangeWord, OwnerWord, PolicyWord, RootWord, Step, TextOf, TextRef};
 pub(crate) use lease::{EndWord, LEASE_MS_MAX, LeaseWord, LengthWord};
 
 #[cfg(all(test, not(tenure_loom)))]
