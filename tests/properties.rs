@@ -325,6 +325,7 @@ impl World {
         let stats = self.table.stats().map_err(|e| TestCaseError::fail(format!("stats: {e}")))?;
         prop_assert_eq!(Counts::from(&stats), self.model.counts());
         prop_assert_eq!((stats.text_blocks_reserved, stats.versions_reserved), (0, 0), "nobody else is at work");
+        let rows: BTreeMap<NodeId, Row> = self.model.list(EVERYTHING).into_iter().map(|row| (row.id, row)).collect();
         for (id, _) in self.nodes.clone() {
             let real = self.table.get(id);
             if let Ok(view) = &real {
@@ -332,7 +333,8 @@ impl World {
                 prop_assert!(view.generation >= *highest, "{} went back from {highest}", view.label());
                 *highest = view.generation;
             }
-            same(real.map(|v| Row::from(&v)), self.model.get(id))?;
+            let wanted = rows.get(&id).cloned().ok_or(No::new("no_such_node").node(id.to_string()));
+            same(real.map(|v| Row::from(&v)), wanted)?;
         }
         if !lists {
             return Ok(());

@@ -49,6 +49,7 @@ impl From<&Refusal> for No {
             Refusal::Ended { node, status, generation } => no.node(node).status(*status).generation(*generation),
             Refusal::NotEnded { node, status } => no.node(node).status(*status),
             Refusal::NotReady { node, status, .. } => no.node(node).status(*status),
+            Refusal::NotHeld { node, status, generation } => no.node(node).status(*status).generation(*generation),
             Refusal::Held { node, holder, generation } => {
                 no.node(node).holder(Some(holder.clone())).generation(*generation)
             }

@@ -75,10 +75,7 @@ impl Model {
             self.take_back_if_run_out(held, now_ms);
         }
         match self.held_by(holder) {
-            Some(held) if held == id && options.resume => {
-                self.check_fence(id, options.generation)?;
-                return self.resume(held, options, now_ms);
-            }
+            Some(held) if options.resume => return self.resume(held, options, now_ms),
             Some(held) => return Err(self.busy(holder, held)),
             None => {}
         }
@@ -159,7 +156,8 @@ impl Model {
     pub fn release_forced(&mut self, id: NodeId, generation: Option<u64>) -> Result<Taken, No> {
         self.node(id)?;
         self.check_fence(id, generation)?;
-        let refusal = self.not_holder(id);
+        let refusal = No::new("not_held").node(self.label(id)).generation(self.nodes[&id].generation);
+        let refusal = refusal.status(self.seen(id));
         self.take_back(id).ok_or(refusal)
     }
 
