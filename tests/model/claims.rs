@@ -185,7 +185,7 @@ impl Model {
         }
         let open_as = self.derive().open_as[&id];
         if completion.outcome == Outcome::Done && open_as != Seen::Ready {
-            return Err(No::new("not_ready").node(self.label(id)).status(open_as));
+            return Err(No::new("not_ready").node(self.label(id)).status(self.seen(id)));
         }
         let finished = self.tick();
         let node = self.node_mut(id)?;
