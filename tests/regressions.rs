@@ -226,3 +226,59 @@ fn a_reader_never_sees_two_claims_of_one_holder() {
         assert!(most < 2, "reader {reads} saw {most} claims of one holder");
     });
 }
+
+/// N1: every node of a full table can have the longest summary, and another one after that.
+#[test]
+fn every_node_can_have_the_longest_summary() {
+    let (_dir, table) = fresh();
+    let all = fill(&table);
+    for letter in ["a", "b"] {
+        for &node in &all {
+            let spec = NodeSpec { id: Some(node), summary: Some(letter.repeat(1_024)), ..NodeSpec::default() };
+            table.upsert(&spec, true).expect("room for its summary");
+        }
+    }
+    let rows = table.list(EVERYTHING).expect("rows");
+    assert!(rows.iter().all(|row| row.summary.as_deref() == Some("b".repeat(1_024).as_str())));
+}
+
+/// F22: no recursion over the graph, in either kind of edge.
+#[test]
+fn a_chain_through_the_whole_table_is_followed_without_recursion() {
+    let (_dir, table) = fresh();
+    let all = fill(&table);
+    let chain: Vec<NodeSpec> = all
+        .windows(2)
+        .map(|two| NodeSpec {
+            id: Some(two[1]),
+            needs: vec![two[0]],
+            parent: Some(Some(two[0])),
+            ..NodeSpec::default()
+        })
+        .collect();
+    std::thread::scope(|scope| {
+        let small = std::thread::Builder::new().stack_size(256 << 10);
+        let work = small.spawn_scoped(scope, || {
+            table.import(&chain).expect("no loop");
+            assert_eq!(table.get(all[0]).expect("the first").waiting_below, 4_095);
+            assert_eq!(code(table.link(all[4_095], all[0])), "cycle");
+            end(&table, all[0], Outcome::Failed).expect("open");
+            assert_eq!(table.stats().expect("counts").blocked, 4_095);
+        });
+        work.expect("a thread").join().expect("a small stack is enough");
+    });
+}
+
+/// A worker may say often how far it is: a long claim is not refused its own summary after a while.
+#[test]
+fn the_summary_of_a_held_node_can_be_changed_any_number_of_times() {
+    let (_dir, table) = fresh();
+    let x = add(&table, "x");
+    let worker = table.worker("w").expect("a name");
+    let claim = worker.claim(x).expect("ready");
+    for k in 0..5_000 {
+        let spec = NodeSpec { summary: Some(format!("{k} of 5000")), ..named("x") };
+        table.upsert(&spec, true).expect("its summary can be changed");
+    }
+    claim.complete(Outcome::Done).expect("held");
+}
