@@ -69,6 +69,8 @@ pub(crate) struct Graph {
     /// By group number; 0 is never used.
     pub(crate) groups: Vec<Option<Group>>,
     pub(crate) next_born: u64,
+    /// New nodes begin at no lower generation.
+    pub(crate) floor: u64,
     /// `slot + 1` by id, open addressing with linear probing.
     pub(crate) index: Vec<u16>,
 }

@@ -133,7 +133,7 @@ pub struct NodeSpec {
 }
 
 /// A dependency to add.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Need {
     /// The node to wait for.
     pub node: NodeId,

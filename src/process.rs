@@ -65,13 +65,16 @@ fn stat(pid: u32) -> Looked {
     }
 }
 
-/// Fields 3 and 22 of `/proc/PID/stat`. The name in field 2 may hold anything, so counting begins behind its last `)`.
+/// Fields 3, 20 and 22 of `/proc/PID/stat`. The name in field 2 may hold anything, so counting begins behind its last `)`.
 fn parse_stat(text: &[u8]) -> Option<Looked> {
     let behind_name = text.iter().rposition(|&b| b == b')')? + 1;
     let mut fields = std::str::from_utf8(text.get(behind_name..)?).ok()?.split_ascii_whitespace();
     let state = fields.next()?;
-    let start = fields.nth(18)?.parse().ok()?;
-    Some(if matches!(state, "Z" | "X" | "x") { Looked::Gone } else { Looked::Running(start) })
+    let threads: u32 = fields.nth(16)?.parse().ok()?;
+    let start = fields.nth(1)?.parse().ok()?;
+    // A process whose first thread has ended looks like a zombie while its other threads go on.
+    let gone = matches!(state, "X" | "x") || (state == "Z" && threads <= 1);
+    Some(if gone { Looked::Gone } else { Looked::Running(start) })
 }
 /// This boot's id, as two words.
 pub(crate) fn boot_id() -> Option<(u64, u64)> {
@@ -118,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_name_full_of_parentheses_and_spaces_is_not_counted() {
-        let text = b"7 (a) R 1) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 0";
+        let text = b"7 (a) R 1) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 1 18 4711 0";
         assert!(matches!(parse_stat(text), Some(Looked::Running(4711))));
     }
 }

@@ -59,7 +59,7 @@ impl Graph {
         let spec = |(i, node): (usize, &Node)| NodeSpec {
             id: Some(self.id(i)),
             cost: Some(node.cost),
-            needs: node.needs.iter().map(|&d| self.id(d)).collect(),
+            needs: node.needs.iter().map(|&d| self.id(d).into()).collect(),
             ..NodeSpec::default()
         };
         self.nodes.iter().enumerate().map(spec).collect()
@@ -76,7 +76,7 @@ impl Graph {
                 _ => continue,
             };
             let completion = Completion { outcome, generation: None, holder: None, summary: None };
-            assert!(table.complete(self.id(i), &completion).expect("an open node"));
+            assert_eq!(table.complete(self.id(i), &completion).expect("an open node"), tenure::Ended::Now);
             self.nodes[i].end = Some(outcome);
         }
     }

@@ -185,7 +185,7 @@ fn a_node_that_waits_for_all_others_fits_on_a_line() {
     let name = |i: usize| format!("{}{i:04}", "\u{1}".repeat(60));
     let mut specs: Vec<NodeSpec> =
         (0..NODES_MAX).map(|i| NodeSpec { name: Some(name(i)), ..NodeSpec::default() }).collect();
-    let needs = (1..NODES_MAX).map(|i| NodeId::of_name(&name(i))).collect();
+    let needs = (1..NODES_MAX).map(|i| NodeId::of_name(&name(i)).into()).collect();
     specs[0].needs = needs;
     table.import(&specs).unwrap();
     let mut lines = Vec::new();
@@ -267,7 +267,7 @@ fn an_edge_on_either_side_is_an_edge() {
         (task("a", "", "\"b\""), task("b", "\"a\"", "")),
     ] {
         let graph = read_trace(trace(&format!("{a},{b}"), "")).unwrap();
-        assert_eq!(graph.entries()[1].spec.needs, [NodeId::of_name("a")]);
+        assert_eq!(graph.entries()[1].spec.needs, [NodeId::of_name("a").into()]);
         assert!(graph.entries()[0].spec.needs.is_empty());
     }
 }
@@ -393,7 +393,7 @@ proptest! {
             spec.id = Some(spec.name.as_deref().map_or(NodeId(7_000 + i as u128), NodeId::of_name));
             let earlier: Vec<NodeId> = specs.iter().filter_map(|spec| spec.id).collect();
             if !earlier.is_empty() {
-                spec.needs = needs.iter().map(|index| *index.get(&earlier)).collect();
+                spec.needs = needs.iter().map(|index| (*index.get(&earlier)).into()).collect();
                 spec.needs.sort();
                 spec.needs.dedup();
                 spec.parent = parent.map(|index| Some(*index.get(&earlier)));

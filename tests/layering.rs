@@ -13,20 +13,22 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("id", &["error"]),
     ("node", &["id"]),
     ("word", &["sync", "node"]),
-    ("layout", &["sync", "word"]),
+    ("layout", &["node", "sync", "word"]),
     ("clock", &[]),
     ("process", &["word"]),
     ("record", &["error", "id", "node"]),
     ("derive", &[]),
-    ("graph", &["derive", "id", "layout", "word"]),
+    ("graph", &["derive", "id", "layout", "node", "word"]),
+    ("standing", &["graph", "node", "word"]),
     ("location", &["error"]),
     ("region", &["error", "layout", "location", "process", "sync", "word"]),
     (
         "table",
-        &["clock", "derive", "error", "graph", "id", "layout", "node", "process", "record", "region", "sync", "word"],
+        &[
+            "clock", "derive", "error", "graph", "id", "layout", "node", "process", "record", "region", "standing",
+            "sync", "word",
+        ],
     ),
-    ("doorbell", &["sync"]),
-    ("wait", &["error", "sync"]),
     (
         "snapshot",
         &["clock", "error", "graph", "id", "layout", "location", "node", "record", "region", "table", "verbs", "word"],
@@ -34,8 +36,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "verbs",
         &[
-            "clock", "derive", "doorbell", "error", "graph", "id", "layout", "location", "node", "process", "record",
-            "region", "snapshot", "sync", "table", "wait", "word",
+            "clock", "derive", "error", "graph", "id", "layout", "location", "node", "process", "record", "region",
+            "snapshot", "standing", "sync", "table", "word",
         ],
     ),
     ("formats", &["error", "id", "node", "verbs"]),

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
-use tenure::{ClaimOptions, Completion, CreateOptions, Filter, NodeId, NodeSpec, Outcome, Refusal, Table};
+use tenure::{ClaimOptions, Completion, CreateOptions, Ended, Filter, NodeId, NodeSpec, Outcome, Refusal, Table};
 
 use model::answers::Taken;
 use model::{Counts, Got, Model, No, Row, Rules};
@@ -164,7 +164,8 @@ impl World {
             cost: s.cost,
             summary: s.summary.map(str::to_owned),
             run: None,
-            needs: s.needs.iter().map(|&p| self.id(p)).collect(),
+            needs: s.needs.iter().map(|&p| self.id(p).into()).collect(),
+            ..NodeSpec::default()
         }
     }
 
@@ -179,7 +180,7 @@ impl World {
     }
 
     fn claim_options(&self, generation: Option<u64>, resume: bool, short: bool) -> ClaimOptions {
-        ClaimOptions { generation, lease_ms: short.then_some(1), resume }
+        ClaimOptions { generation, lease_ms: short.then_some(1), resume, pid: None }
     }
 
     /// Which generation a new node starts at is the table's business; that it is not below an earlier one is checked.
@@ -292,7 +293,10 @@ impl World {
                     summary: summary.map(str::to_owned),
                 };
                 let id = self.id(node);
-                same(self.table.complete(id, &completion), self.model.complete(id, &completion))
+                same(
+                    self.table.complete(id, &completion).map(|ended| ended != Ended::Already),
+                    self.model.complete(id, &completion),
+                )
             }
             Step::Reclaim { all } => {
                 let quiet_ms = all.then_some(0);

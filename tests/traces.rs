@@ -78,7 +78,7 @@ impl Plan {
         let entries = graph.entries();
         let index: HashMap<NodeId, usize> = entries.iter().enumerate().map(|(i, entry)| (entry.id, i)).collect();
         let needs: Vec<Vec<usize>> =
-            entries.iter().map(|entry| entry.spec.needs.iter().map(|id| index[id]).collect()).collect();
+            entries.iter().map(|entry| entry.spec.needs.iter().map(|need| index[&need.node]).collect()).collect();
         let cost: Vec<u64> = entries.iter().map(|entry| u64::from(entry.spec.cost.unwrap_or(1))).collect();
         let mut below = vec![Vec::new(); entries.len()];
         for (child, needs) in needs.iter().enumerate() {

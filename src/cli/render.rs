@@ -1,7 +1,7 @@
 //! Nodes for people: a table of many, a block of one. Scripts take `--json`.
 
 use comfy_table::{Table, presets};
-use tenure::NodeView;
+use tenure::{NodeView, OnFailure};
 
 use super::escape;
 
@@ -71,7 +71,12 @@ pub fn node(view: &NodeView) -> String {
     line("kind", text(view.kind.as_deref()));
     line("role", text(view.role.as_deref()));
     line("parent", text(view.parent.as_deref()));
-    line("depends on", view.depends_on.iter().map(|label| escape::cell(label)).collect::<Vec<_>>().join(", "));
+    let depends_on = view.depends_on.iter().zip(&view.on_failure).map(|(label, on)| dependency(label, *on));
+    line("depends on", depends_on.collect::<Vec<_>>().join(", "));
+    line("skipped by", text(view.skipped_by.as_deref()));
+    line("group", text(view.group.as_deref()));
+    line("attempts", attempts(view));
+    line("retry in", view.retry_in_ms.map(|ms| duration(ms as i64)).unwrap_or_default());
     line("cost", format!("{} ms", view.cost));
     line("waiting below", format!("{} ms", view.waiting_below));
     line("summary", text(view.summary.as_deref()));
@@ -85,6 +90,25 @@ pub fn node(view: &NodeView) -> String {
 
 fn text(value: Option<&str>) -> String {
     value.map(escape::cell).unwrap_or_default()
+}
+
+/// A dependency, with what the node does when it fails unless that is the usual thing.
+fn dependency(label: &str, on_failure: OnFailure) -> String {
+    let label = escape::cell(label);
+    match on_failure {
+        OnFailure::Block => label,
+        OnFailure::Skip => format!("{label} (skip)"),
+        OnFailure::Continue => format!("{label} (continue)"),
+    }
+}
+
+/// How often it was tried, where that says anything.
+fn attempts(view: &NodeView) -> String {
+    match (view.attempts, view.max_attempts) {
+        (0 | 1, 0) => String::new(),
+        (attempts, 0) => attempts.to_string(),
+        (attempts, most) => format!("{attempts} of {most}"),
+    }
 }
 
 /// The dependencies of a row: the first few by name, the rest as a number.
@@ -139,6 +163,13 @@ mod tests {
             role: None,
             parent: None,
             depends_on: Vec::new(),
+            on_failure: Vec::new(),
+            skipped_by: None,
+            attempts: 0,
+            max_attempts: 0,
+            retry_delay_ms: 0,
+            retry_in_ms: None,
+            group: None,
             cost: 1,
             waiting_below: 0,
             summary: None,

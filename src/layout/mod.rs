@@ -161,7 +161,9 @@ pub(crate) struct Version {
     pub(crate) holder_high: Shared<u64>,
     /// Not 0 once every ready node has its hint; 2 when some of them have been ready for long.
     pub(crate) filled: Shared<u64>,
-    _to_ids: [u64; 7],
+    /// New nodes begin at no lower generation: one that was pruned may come back under its name, in another slot.
+    pub(crate) floor: Shared<u64>,
+    _to_ids: [u64; 6],
 
     pub(crate) id_hi: [Shared<u64>; NODES],
     pub(crate) id_lo: [Shared<u64>; NODES],

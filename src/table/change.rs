@@ -141,7 +141,7 @@ impl<'m> Core<'m> {
                         (Step::Become(_), _) if old.generation() >= target.generation() => return Ok(Did::Done),
                         (Step::Become(_), _) => Some(target),
                         (Step::Touch(_), Phase::Ended { .. }) => return Ok(Did::CallOff),
-                        (Step::Unready(_), Phase::Ended { .. } | Phase::Claimed { .. }) => return Ok(Did::Done),
+                        (Step::Unready(_), Phase::Ended { .. }) => return Ok(Did::Done),
                         (Step::Open(_), Phase::Open | Phase::Claimed { .. }) => return Ok(Did::Done),
                         (Step::Open(_), Phase::Ended { .. }) => old.opened(),
                         (_, _) => old.bumped(),

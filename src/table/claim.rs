@@ -11,8 +11,8 @@
 //! So a claim first reserves in the holder's word, then swaps the node's word, and **that swap is the claim**. Ending a
 //! claim in any way moves the node's word alone, and the holder is idle by that. A reservation that somebody left is
 //! finished by whoever meets it, with the swap its maker would have made. A claim that is refused after it has reserved
-//! moves the node two generations on, so that nobody makes it later. The holder's word never holds the same pair
-//! twice: `(n, g)` is only reserved while `n` stands at `g - 1`, and a generation never comes back.
+//! moves the node two generations on, so that nobody makes it later. Each reservation has an epoch of its own in the
+//! holder's word: of several calls under one name only the one whose reservation stands there says that it won.
 
 use crate::error::Damaged;
 use crate::sync::{Ordering, Shared};
@@ -98,19 +98,20 @@ impl Core<'_> {
     ) -> Result<Attempt, Stop> {
         let holder = &self.holder(who.slot)?.word;
         let node = &self.node(slot)?.word;
-        let mut reserved_at = None;
+        let mut mine = None;
         for _ in 0..TRIES {
             // Acquire: pairs with the swaps below and in `change`; what they were made from is visible.
             let reserved = holder.load(Ordering::Acquire);
-            let holding = self.judge(who.slot, reserved)?;
-            match holding {
-                // Reserved here, and made by somebody who met the reservation.
-                Holding::Holds { node, generation } if node == slot && reserved_at == Some(generation) => {
-                    self.start_lease(slot, generation, lease)?;
+            match self.judge(who.slot, reserved)? {
+                // This call's own reservation, made into a claim by somebody who met it.
+                Holding::Holds { generation, .. } if mine == Some(reserved) => {
+                    self.start_lease(who.slot, slot, generation, lease)?;
                     return Ok(Attempt::Won { generation });
                 }
-                Holding::Holds { node, generation } => return Ok(Attempt::Busy { node, generation }),
-                Holding::UnderWay { node, word } if node != slot => {
+                Holding::Holds { node, generation } => {
+                    return Ok(self.name_refused(who, seen).unwrap_or(Attempt::Busy { node, generation }));
+                }
+                Holding::UnderWay { node, word } if mine != Some(reserved) => {
                     match self.help_claim(who, node, word, lease, seen)? {
                         Helped::Settled => continue,
                         Helped::Moved => return Ok(Attempt::Moved),
@@ -122,8 +123,8 @@ impl Core<'_> {
             }
             let old = node.load(Ordering::Acquire);
             if let Some(refused) = self.refused(who, slot, old, wanted, lease, seen)? {
-                // A reservation of this node that is not followed up must not be made by somebody later.
-                let left = HolderWord::reserving(reserved, slot, old.generation() + 1) == reserved && old.is_open();
+                // A reservation of this call that is not followed up must not be made into a claim by somebody later.
+                let left = mine == Some(reserved) && old.is_open() && old.generation() + 1 == reserved.generation();
                 if left && !self.void(slot, old)? {
                     continue;
                 }
@@ -134,22 +135,35 @@ impl Core<'_> {
             if holder.compare_exchange(reserved, reserving, Ordering::AcqRel, Ordering::Relaxed).is_err() {
                 continue;
             }
-            reserved_at = Some(generation);
+            mine = Some(reserving);
             if self.take_seat(who.slot, slot, old, lease, seen)? != Seat::Taken {
-                // Begins anew: `refused` finds out why, and calls the reservation off.
+                // Begins anew: `refused` finds out why, and the reservation is called off.
                 continue;
             }
             self.expect_deadline(lease.deadline_ms())?;
-            match swap_to_claimed(node, old, who.slot) {
-                Ok(()) => {}
-                // Somebody met the reservation and finished it.
-                Err(now) if now.generation() == generation && now.holder() == Some(who.slot) => {}
-                Err(_) => continue,
+            // Lost: the loop finds out whether somebody made this reservation into a claim.
+            if swap_to_claimed(node, old, who.slot).is_ok() {
+                self.start_lease(who.slot, slot, generation, lease)?;
+                return Ok(Attempt::Won { generation });
             }
-            self.start_lease(slot, generation, lease)?;
-            return Ok(Attempt::Won { generation });
         }
         Err(Stop::Contended)
+    }
+
+    /// Whether the holder's slot is not its own any more, or the version not in force. Asked after the words were read:
+    /// a name that is there under its old reference was there all the time.
+    fn name_refused(&self, who: Who, seen: &InForce<'_>) -> Option<Attempt> {
+        let is_there = seen.holder_name(who.slot) == who.name;
+        if self.fixed.header.root.load(Ordering::Acquire) != seen.root || !seen.is_whole() {
+            return Some(Attempt::Moved);
+        }
+        (!is_there).then_some(Attempt::NameGone)
+    }
+
+    /// What `who` holds, if its slot still is its own; `None` when it is not, or the version has changed.
+    pub(crate) fn holding_of(&self, who: Who, seen: &InForce<'_>) -> Result<Option<Holding>, Damaged> {
+        let holding = self.holding(who.slot)?;
+        Ok(if self.name_refused(who, seen).is_none() { Some(holding) } else { None })
     }
 
     /// Moves an open node two generations on, so that no reservation of it can be followed up. False: it has moved.
@@ -159,7 +173,7 @@ impl Core<'_> {
         let word = &self.node(slot)?.word;
         let voided = word.compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed).is_ok();
         if voided {
-            self.hint(slot)?;
+            let _ = self.hint(slot);
         }
         Ok(voided)
     }
@@ -185,7 +199,8 @@ impl Core<'_> {
             Some(Attempt::NotOpen(word))
         } else if word.generation() > GENERATION_CLAIMABLE_MAX {
             return Err(Stop::Exhausted { slot, what: "generations" });
-        } else if !self.all_satisfied(seen, slot)? {
+        } else if seen.text(slot).is_none() || !self.all_satisfied(seen, slot)? {
+            // A free slot is no node, whatever a stale hint says.
             Some(Attempt::NotReady)
         } else if let Some(until_ms) = self.node(slot)?.left_alone_until_ms(word).filter(|&t| lease.now_ms < t) {
             Some(Attempt::NotBefore { until_ms })
@@ -228,7 +243,7 @@ impl Core<'_> {
             }
         }
         if swap_to_claimed(&self.node(node)?.word, word, who.slot).is_ok() {
-            self.start_lease(node, word.generation() + 1, lease)?;
+            self.start_lease(who.slot, node, word.generation() + 1, lease)?;
         }
         Ok(Helped::Settled)
     }

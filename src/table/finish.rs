@@ -9,6 +9,7 @@
 use crate::clock;
 use crate::node::Outcome;
 use crate::sync::Ordering;
+use crate::table::claim::Who;
 use crate::table::retry::After;
 use crate::table::version::InForce;
 use crate::table::{Core, Stop, TRIES};
@@ -19,8 +20,8 @@ use crate::word::{EndWord, NodeWord, Phase};
 pub(crate) enum By {
     /// It did not say.
     Anyone,
-    /// The holder in this slot.
-    Holder(u16),
+    /// This holder, if its name still is in its slot.
+    Holder(Who),
     /// A name that no holder has.
     Stranger,
     /// Whoever it is, it takes the node from its holder.
@@ -76,6 +77,8 @@ impl Core<'_> {
     ) -> Result<End, Stop> {
         let node = self.node(slot)?;
         for _ in 0..TRIES {
+            // Before the word: a time that was noted for a later end is not overwritten.
+            let noted = node.end.load(Ordering::Acquire);
             let old = node.word.load(Ordering::Acquire);
             if self.fixed.header.root.load(Ordering::Acquire) != seen.root {
                 return Ok(End::Moved);
@@ -86,7 +89,7 @@ impl Core<'_> {
             match (old.state().phase, by) {
                 (Phase::Ended { outcome: already, .. }, _) if already == outcome => return Ok(End::Already),
                 (Phase::Ended { .. }, _) => return Ok(End::OtherWay(old)),
-                (Phase::Claimed { holder }, By::Holder(me)) if holder == me => {}
+                (Phase::Claimed { holder }, By::Holder(me)) if holder == me.slot && seen.knows(me) => {}
                 // The right generation of a held node is known to its holder alone.
                 (Phase::Claimed { .. }, By::Anyone) if wanted.is_some() => {}
                 (Phase::Open, By::Anyone) => {}
@@ -110,15 +113,19 @@ impl Core<'_> {
                 }
             }
             // Before the swap, so that an ended node always has a time; nobody looks at it until the swap.
-            node.end.store(EndWord::new(old.generation(), clock::lease_now_coarse_ms()), Ordering::Relaxed);
+            let ends = EndWord::new(old.generation(), clock::lease_now_coarse_ms());
+            if node.end.compare_exchange(noted, ends, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+                continue;
+            }
             // SeqCst: one order of all ends, see `hints`. Its Release pairs with every Acquire of a node's word: whoever
             // sees the end sees the text and the time, and what the worker did.
             let swap = node.word.compare_exchange(old, old.ended(outcome, text), Ordering::SeqCst, Ordering::Relaxed);
             if swap.is_ok() {
-                self.announce(slot)?;
+                // It has ended whatever comes of this: hints are found again.
+                let _ = self.announce(slot);
                 if matters {
                     // Others may be skipped now, and those behind them satisfied: more than the neighbours.
-                    self.refresh_hints()?;
+                    let _ = self.refresh_hints();
                 }
                 self.ring_group(slot, seen);
                 return Ok(End::Ended { out_of_order: !in_order || matters });
@@ -139,7 +146,7 @@ impl Core<'_> {
                 return Ok(Back::OtherGeneration(old));
             }
             match (old.holder(), by) {
-                (Some(holder), By::Holder(me)) if holder == me => {}
+                (Some(holder), By::Holder(me)) if holder == me.slot && seen.knows(me) => {}
                 (Some(_), By::Force) => {}
                 _ => return Ok(Back::Refused(old)),
             }
@@ -168,11 +175,12 @@ impl Core<'_> {
             return Ok(None);
         }
         match after {
-            After::Again { .. } => self.hint(slot)?,
+            // It is handed back whatever comes of this: hints are found again.
+            After::Again { .. } => drop(self.hint(slot)),
             After::Failed => {
-                self.announce(slot)?;
+                let _ = self.announce(slot);
                 if self.failure_matters(seen, slot) {
-                    self.refresh_hints()?;
+                    let _ = self.refresh_hints();
                 }
             }
         }

@@ -100,7 +100,7 @@ impl Core<'_> {
         }
         if swap_to_claimed(&self.node(slot)?.word, word, holder).is_ok() {
             let lease = Lease { lease_ms: self.default_lease_ms(), ..lease };
-            self.start_lease(slot, word.generation() + 1, lease)?;
+            self.start_lease(holder, slot, word.generation() + 1, lease)?;
         }
         Ok(true)
     }

@@ -171,6 +171,7 @@ impl Core<'_> {
         let node = self.node(slot)?;
         let word = node.word.load(Ordering::SeqCst);
         Ok(word.is_open()
+            && !seen.text(slot).is_none()
             && self.all_satisfied(seen, slot)?
             && node.left_alone_until_ms(word).is_none_or(|until| clock::lease_now_ms() >= until))
     }
@@ -232,7 +233,7 @@ impl Core<'_> {
         self.in_steady_version(|seen| {
             let mut filled = FILLED;
             for slot in 0..seen.high() {
-                if !seen.text(slot).is_none() && self.is_ready(seen, slot)? {
+                if self.is_ready(seen, slot)? {
                     let is_aged = now_ms.saturating_sub(self.ready_since_ms(seen, slot)?) >= AGE_MS;
                     seen.set_aged(slot, is_aged);
                     filled = if is_aged { FILLED_AGED } else { filled };

@@ -46,20 +46,43 @@ pub(crate) struct Taken {
 }
 
 impl Core<'_> {
-    /// Starts the lease of the claim of `slot` at `generation`, unless it was started or the claim has ended.
+    /// Starts the lease of the claim of `slot` at `generation` by `holder`, as the claimer: whatever others have started on
+    /// its behalf gives way, unless it was closed already.
     #[inline]
-    pub(crate) fn start_lease(&self, slot: u16, generation: u64, lease: Lease) -> Result<(), Damaged> {
+    pub(crate) fn start_lease(&self, holder: u16, slot: u16, generation: u64, lease: Lease) -> Result<(), Stop> {
         let node = self.node(slot)?;
         if lease.lease_ms != self.default_lease_ms() {
             self.note_length(slot, generation, lease.lease_ms)?;
         }
-        let seen = node.lease.load(Ordering::Acquire);
-        if !seen.is_of(generation) {
-            let running = LeaseWord::running(generation, lease.deadline_ms());
-            // Release: pairs with the Acquire of whoever judges the lease, which sees its length. Lost: somebody started
-            // it on the claimer's behalf, or the claim is over and another has begun.
-            let _ = node.lease.compare_exchange(seen, running, Ordering::AcqRel, Ordering::Relaxed);
+        let running = LeaseWord::running(generation, lease.deadline_ms());
+        for _ in 0..TRIES {
+            // The lease first and the node after it: if the claim stands, the lease read is not that of a later one.
+            let seen = node.lease.load(Ordering::Acquire);
+            let word = node.word.load(Ordering::Acquire);
+            let stands = word.generation() == generation && word.holder() == Some(holder);
+            if !stands || (seen.is_of(generation) && seen.is_closed()) {
+                return Ok(());
+            }
+            // Release: pairs with the Acquire of whoever judges the lease, which sees its length.
+            if node.lease.compare_exchange(seen, running, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+                return Ok(());
+            }
         }
+        Err(Stop::Contended)
+    }
+
+    /// Starts the lease of a claim whose claimer has not: it gets the length that was noted, or the table's.
+    fn start_for_claimer(&self, slot: u16, generation: u64, now_ms: u64) -> Result<(), Damaged> {
+        let node = self.node(slot)?;
+        let seen = node.lease.load(Ordering::Acquire);
+        let word = node.word.load(Ordering::Acquire);
+        if seen.is_of(generation) || word.generation() != generation || word.holder().is_none() {
+            return Ok(());
+        }
+        let lease = Lease { lease_ms: self.length_ms(slot, generation)?, now_ms };
+        let running = LeaseWord::running(generation, lease.deadline_ms());
+        // Lost: the claimer or another has started it.
+        let _ = node.lease.compare_exchange(seen, running, Ordering::AcqRel, Ordering::Relaxed);
         Ok(())
     }
 
@@ -98,13 +121,19 @@ impl Core<'_> {
             if !is_held(node.word.load(Ordering::Acquire)) || (old.is_of(generation) && old.is_closed()) {
                 return Ok(false);
             }
-            if lease.lease_ms != self.length_ms(slot, generation)? {
+            // A shorter length before the deadline that it belongs to and a longer one after it: whoever reads the two in
+            // between takes the holder for less quiet than it is.
+            let length_ms = self.length_ms(slot, generation)?;
+            if lease.lease_ms < length_ms {
                 self.note_length(slot, generation, lease.lease_ms)?;
             }
             self.expect_deadline(lease.deadline_ms())?;
             let new = LeaseWord::running(generation, lease.deadline_ms());
             // From the value seen, which was not closed: of this and `close` one fails. AcqRel: as in `start_lease`.
             if node.lease.compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+                if lease.lease_ms > length_ms {
+                    self.note_length(slot, generation, lease.lease_ms)?;
+                }
                 return Ok(is_held(node.word.load(Ordering::Acquire)));
             }
         }
@@ -166,8 +195,7 @@ impl Core<'_> {
             let generation = word.generation();
             let lease = node.lease.load(Ordering::Acquire);
             if !lease.is_of(generation) {
-                let lease_ms = self.default_lease_ms();
-                self.start_lease(slot, generation, Lease { lease_ms, now_ms })?;
+                self.start_for_claimer(slot, generation, now_ms)?;
                 if quiet_ms != Some(0) {
                     return Ok(None);
                 }

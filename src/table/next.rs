@@ -51,8 +51,11 @@ impl<'m> Core<'m> {
                 // Nobody has filled the hints of this version yet; a part of them would give out a later node first.
                 self.refresh_hints()?;
             }
-            if let Holding::Holds { node, generation } = self.holding(who.slot)? {
-                return Ok(Next::Busy { node, generation });
+            match self.holding_of(who, &seen)? {
+                Some(Holding::Holds { node, generation }) => return Ok(Next::Busy { node, generation }),
+                Some(Holding::Idle | Holding::UnderWay { .. }) => {}
+                None if seen.holder_name(who.slot) != who.name && seen.is_whole() => return Ok(Next::NameGone),
+                None => continue,
             }
             match self.pass(who, roles, lease, &seen)? {
                 Pass::Ended(next) => return Ok(next),

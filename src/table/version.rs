@@ -14,7 +14,7 @@ use crate::layout::{
 use crate::sync::{Bits, Ordering, Shared, fence};
 use crate::table::claim::Who;
 use crate::table::{Core, Stop, TRIES};
-use crate::word::{ChangeWord, NodeWord, PolicyWord, RootWord, Step, TextRef};
+use crate::word::{ChangeWord, GENERATION_MAX, NodeWord, PolicyWord, RootWord, Step, TextRef};
 
 /// The version in force at one moment, and what is needed to see whether it was overwritten since.
 #[derive(Clone, Copy)]
@@ -101,6 +101,11 @@ impl<'m> InForce<'m> {
             .filter(move |(_, known)| known.load(Ordering::Relaxed) == hash)
             .map(|(slot, _)| Who { slot: slot as u16, name: self.holder_name(slot as u16) })
             .filter(|who| !who.name.is_none())
+    }
+
+    /// Whether a holder's slot still is its own.
+    pub(crate) fn knows(&self, who: Who) -> bool {
+        self.holder_name(who.slot) == who.name
     }
 
     /// The name that holder slot `holder` belongs to.
@@ -210,7 +215,8 @@ fn read_in(v: &Version) -> Result<Graph, Damaged> {
         })
         .collect();
     let index = unpack16(&v.index, INDEX);
-    Ok(Graph { nodes, edges, holders, groups, next_born: v.next_born.load(Ordering::Relaxed), index })
+    let floor = v.floor.load(Ordering::Relaxed).min(GENERATION_MAX);
+    Ok(Graph { nodes, edges, holders, groups, floor, next_born: v.next_born.load(Ordering::Relaxed), index })
 }
 
 fn read_node(v: &Version, slot: usize) -> Option<Node> {
@@ -281,6 +287,7 @@ pub(crate) fn write_out(
     put(&v.edges, g.edges.len() as u64);
     put(&v.holder_high, g.holders.len() as u64);
     put(&v.next_born, g.next_born);
+    put(&v.floor, g.floor);
     put(&v.steps, steps.len() as u64);
     for (word, step) in v.changes.iter().zip(steps) {
         word.store(ChangeWord::new(*step), Ordering::Relaxed);

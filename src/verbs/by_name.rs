@@ -8,10 +8,10 @@ use crate::id::NodeId;
 use crate::node::{Completion, Ended, Granted, Outcome, Reclaimed, Seen};
 use crate::record::Record;
 use crate::sync::Ordering;
-use crate::table::TRIES;
 use crate::table::finish::{Back, By, End};
 use crate::table::lease::{Lease, Taken};
 use crate::table::version::InForce;
+use crate::table::{Core, TRIES};
 use crate::verbs::Table;
 use crate::verbs::table::check_lease;
 use crate::word::{NodeWord, TextOf};
@@ -31,18 +31,19 @@ impl Table {
         let core = self.core_mut()?;
         let stopped = |stop| self.refusal(stop);
         lease_ms.map(check_lease).transpose()?;
-        let me = self.find_holder(holder)?.map(|who| who.slot);
         for _ in 0..TRIES {
             let seen = core.settled().map_err(stopped)?;
+            let me = self.find_holder(holder)?;
             let Some(slot) = self.slot_in(&seen, node)? else { continue };
             let word = core.node(slot)?.word.load(Ordering::Acquire);
-            if core.fixed.header.root.load(Ordering::Acquire) != seen.root {
+            let known = me.filter(|&me| seen.knows(me));
+            if core.fixed.header.root.load(Ordering::Acquire) != seen.root || !seen.is_whole() {
                 continue;
             }
             if generation.is_some_and(|wanted| wanted != word.generation()) {
                 return Err(self.mismatch(slot, generation, word));
             }
-            if me.is_none() || word.holder() != me {
+            if known.is_none() || word.holder() != known.map(|me| me.slot) {
                 return Err(self.not_holder(slot, holder, word)?);
             }
             let lease_ms = match lease_ms {
@@ -51,7 +52,9 @@ impl Table {
             };
             let lease = Lease { lease_ms, now_ms: clock::lease_now_ms() };
             if core.renew_lease(slot, word, lease).map_err(stopped)? {
-                return self.granted(slot, word, false);
+                let name = self.name_in_force(slot)?;
+                let lease_left_ms = lease_ms as i64;
+                return Ok(Granted { id: node, name, generation: word.generation(), lease_left_ms, resumed: false });
             }
             // Closed or gone: whoever closed it opens the node, and this finds out who has it then.
             core.reclaim(slot, lease.now_ms, None).map_err(stopped)?;
@@ -64,8 +67,9 @@ impl Table {
     /// # Errors
     /// [`Refusal::NoSuchNode`], [`Refusal::GenerationMismatch`], [`Refusal::NotHolder`].
     pub fn release(&self, node: NodeId, holder: &str, generation: Option<u64>) -> Result<u64, Refusal> {
-        let by = self.by(holder)?;
-        let (slot, back) = self.back(node, |core, slot, seen| core.release(slot, by, generation, seen))?;
+        let (slot, back) = self.back(node, |core, slot, seen| {
+            core.release(slot, self.by(holder, seen)?, generation, seen).map_err(|stop| self.refusal(stop))
+        })?;
         match back {
             Back::Went { to, .. } => Ok(to.generation()),
             Back::OtherGeneration(word) => Err(self.mismatch(slot, generation, word)),
@@ -81,8 +85,9 @@ impl Table {
     pub fn release_forced(&self, node: NodeId, generation: Option<u64>) -> Result<Reclaimed, Refusal> {
         let mut quiet_ms = 0;
         let (slot, back) = self.back(node, |core, slot, seen| {
-            quiet_ms = core.quiet_ms(slot, clock::lease_now_ms())?;
-            core.release(slot, By::Force, generation, seen)
+            let stopped = |stop| self.refusal(stop);
+            quiet_ms = core.quiet_ms(slot, clock::lease_now_ms()).map_err(stopped)?;
+            core.release(slot, By::Force, generation, seen).map_err(stopped)
         })?;
         match back {
             Back::Went { from, to } => {
@@ -110,7 +115,8 @@ impl Table {
     /// for `Done` while a dependency is not done.
     pub fn complete(&self, node: NodeId, completion: &Completion) -> Result<Ended, Refusal> {
         let Completion { outcome, generation, .. } = *completion;
-        let by = completion.holder.as_deref().map_or(Ok(By::Anyone), |holder| self.by(holder))?;
+        let by =
+            |seen: &InForce<'_>| completion.holder.as_deref().map_or(Ok(By::Anyone), |holder| self.by(holder, seen));
         let mut slot = 0;
         let find = |seen: &InForce<'_>| {
             let found = self.slot_in(seen, node)?;
@@ -177,7 +183,8 @@ impl Table {
     }
 
     fn hide(&self, node: NodeId, hide: bool) -> Result<u64, Refusal> {
-        let (slot, back) = self.back(node, |core, slot, seen| core.archive(slot, hide, seen))?;
+        let (slot, back) =
+            self.back(node, |core, slot, seen| core.archive(slot, hide, seen).map_err(|stop| self.refusal(stop)))?;
         match back {
             Back::Went { to, .. } => Ok(to.generation()),
             Back::Refused(word) => {
@@ -191,13 +198,13 @@ impl Table {
     fn back(
         &self,
         node: NodeId,
-        mut go: impl FnMut(&crate::table::Core<'_>, u16, &InForce<'_>) -> Result<Back, crate::table::Stop>,
+        mut go: impl FnMut(&Core<'_>, u16, &InForce<'_>) -> Result<Back, Refusal>,
     ) -> Result<(u16, Back), Refusal> {
         let core = self.core_mut()?;
         for _ in 0..TRIES {
             let seen = core.settled().map_err(|stop| self.refusal(stop))?;
             let Some(slot) = self.slot_in(&seen, node)? else { continue };
-            match go(&core, slot, &seen).map_err(|stop| self.refusal(stop))? {
+            match go(&core, slot, &seen)? {
                 Back::Moved => {}
                 back => return Ok((slot, back)),
             }
@@ -210,7 +217,7 @@ impl Table {
         &self,
         mut find: impl FnMut(&InForce<'_>) -> Result<Option<u16>, Refusal>,
         outcome: Outcome,
-        by: By,
+        by: impl Fn(&InForce<'_>) -> Result<By, Refusal>,
         wanted: Option<u64>,
         summary: Option<&str>,
     ) -> Result<End, Refusal> {
@@ -234,7 +241,7 @@ impl Table {
                     Some(draft.write(TextOf::Node(slot), &record.encode()).map_err(stopped)?.head())
                 }
             };
-            match core.try_end(slot, outcome, by, wanted, text, &seen).map_err(stopped)? {
+            match core.try_end(slot, outcome, by(&seen)?, wanted, text, &seen).map_err(stopped)? {
                 End::Moved => {}
                 End::Ended { out_of_order: true } => {
                     // It has ended whatever comes of this; the order is mended by the next look through the leases.
@@ -256,9 +263,16 @@ impl Table {
         slot.map(Some).ok_or_else(|| Refusal::NoSuchNode { node: node.to_string() })
     }
 
-    /// What a holder's name stands for when it ends or hands back a node.
-    fn by(&self, holder: &str) -> Result<By, Refusal> {
-        Ok(self.find_holder(holder)?.map_or(By::Stranger, |who| By::Holder(who.slot)))
+    /// What a holder's name stands for in the version that the transition decides from. The transition looks whether the
+    /// version still is in force after it has read the node's word.
+    fn by(&self, holder: &str, seen: &InForce<'_>) -> Result<By, Refusal> {
+        Ok(self.find_holder(holder)?.filter(|&who| seen.knows(who)).map_or(By::Stranger, By::Holder))
+    }
+
+    /// The name of a node, for an answer that does not depend on it.
+    fn name_in_force(&self, slot: u16) -> Result<Option<String>, Refusal> {
+        let (_, graph) = self.core().load().map_err(|stop| self.refusal(stop))?;
+        Ok(self.record_in(&graph, slot)?.map(|record| record.name).filter(|name| !name.is_empty()))
     }
 
     pub(crate) fn granted(&self, slot: u16, claimed: NodeWord, resumed: bool) -> Result<Granted, Refusal> {

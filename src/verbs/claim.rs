@@ -110,10 +110,14 @@ impl<'w> Claim<'w> {
         let core = self.worker.table().core_mut()?;
         let lease_ms = core.length_ms(self.slot, self.generation)?;
         let lease = Lease { lease_ms, now_ms: clock::lease_now_ms() };
-        match core.renew_lease(self.slot, self.word(), lease).map_err(|stop| self.worker.table().refusal(stop))? {
-            true => Ok(lease_ms),
-            false => Err(self.worker.table().lost(self.slot, self.generation)),
+        let stopped = |stop| self.worker.table().refusal(stop);
+        if core.renew_lease(self.slot, self.word(), lease).map_err(stopped)? {
+            return Ok(lease_ms);
         }
+        // Somebody may have closed the lease and stopped there: the reclaim is finished, so that the answer can say by whom
+        // the node is held now.
+        core.reclaim(self.slot, lease.now_ms, None).map_err(stopped)?;
+        Err(self.worker.table().lost(self.slot, self.generation))
     }
 
     /// Ends the node.
@@ -134,8 +138,8 @@ impl<'w> Claim<'w> {
 
     fn end(&self, outcome: Outcome, summary: Option<&str>) -> Result<Ended, Refusal> {
         let table = self.worker.table();
-        let by = By::Holder(self.worker.who().slot);
-        match table.end(|_| Ok(Some(self.slot)), outcome, by, Some(self.generation), summary)? {
+        let by = By::Holder(self.worker.who());
+        match table.end(|_| Ok(Some(self.slot)), outcome, |_| Ok(by), Some(self.generation), summary)? {
             End::Ended { .. } => Ok(Ended::Now),
             End::Already => Ok(Ended::Already),
             End::ToRetry { word } => table.to_retry(self.slot, word),
@@ -153,7 +157,7 @@ impl<'w> Claim<'w> {
     pub fn release(&self) -> Result<u64, Refusal> {
         let table = self.worker.table();
         let core = table.core_mut()?;
-        let by = By::Holder(self.worker.who().slot);
+        let by = By::Holder(self.worker.who());
         for _ in 0..TRIES {
             let seen = core.settled().map_err(|stop| table.refusal(stop))?;
             match core.release(self.slot, by, Some(self.generation), &seen).map_err(|stop| table.refusal(stop))? {

@@ -16,6 +16,9 @@ use crate::table::TRIES;
 use crate::verbs::Table;
 use crate::word::{NodeWord, Phase, RootWord};
 
+/// How often words are read again within one look before the look is taken anew.
+const AGAIN_MAX: u32 = 1_000;
+
 /// A version of the graph with the state of its nodes.
 pub(crate) struct Cut {
     pub(crate) root: RootWord,
@@ -73,7 +76,8 @@ impl Table {
             for &slot in topological.iter().rev() {
                 words[usize::from(slot)] = core.node(slot)?.word.load(Ordering::Acquire);
             }
-            if core.fixed.header.root.load(Ordering::Acquire).current() != root.current() {
+            let one_each = self.one_claim_each(&mut words)?;
+            if !one_each || core.fixed.header.root.load(Ordering::Acquire) != root {
                 continue;
             }
             let mut standings = standings(&graph, &topological, &words);
@@ -85,6 +89,28 @@ impl Table {
             return Ok(Cut { root, graph, words, standings, left_alone, plan, order });
         }
         Err(Refusal::Contended { tries: TRIES })
+    }
+
+    /// The words are read one after the other, and a holder may have gone on from one node to another in between. Where
+    /// two words name one holder, the one read first is over: both are read again until none do. False: it took too long.
+    fn one_claim_each(&self, words: &mut [NodeWord]) -> Result<bool, Refusal> {
+        let core = self.core();
+        for _ in 0..AGAIN_MAX {
+            let mut held = ahash::AHashMap::new();
+            let mut doubled = Vec::new();
+            for (slot, word) in words.iter().enumerate() {
+                if let Some(other) = word.holder().and_then(|holder| held.insert(holder, slot)) {
+                    doubled.extend([other, slot]);
+                }
+            }
+            if doubled.is_empty() {
+                return Ok(true);
+            }
+            for slot in doubled {
+                words[slot] = core.node(slot as u16)?.word.load(Ordering::Acquire);
+            }
+        }
+        Ok(false)
     }
 
     /// Finds the ready nodes that are left alone for a while, and makes them wait.
@@ -111,9 +137,22 @@ impl Table {
         Ok(Some(Record::decode(&bytes).ok_or(Damaged { what: "a node's record does not decode" })?))
     }
 
-    /// The texts of a node: those it ended with, if it ended with any. `None`: they were used again since `word` was read.
-    pub(crate) fn texts(&self, graph: &Graph, slot: u16, word: NodeWord) -> Result<Option<Record>, Refusal> {
-        let Phase::Ended { text: Some(head), .. } = word.state().phase else { return self.record_in(graph, slot) };
+    /// The texts of a node in the version of `root`: those it ended with, if it ended with any. `None`: the node or the
+    /// version has changed, so look anew.
+    pub(crate) fn texts(
+        &self,
+        root: RootWord,
+        graph: &Graph,
+        slot: u16,
+        word: NodeWord,
+    ) -> Result<Option<Record>, Refusal> {
+        let Phase::Ended { text: Some(head), .. } = word.state().phase else {
+            let record = self.record_in(graph, slot)?;
+            if record.is_none() {
+                self.look_again(root)?;
+            }
+            return Ok(record);
+        };
         let core = self.core();
         let bytes = core.read_end_text(head)?;
         if core.node(slot)?.word.load(Ordering::Acquire) != word {

@@ -1,23 +1,19 @@
 //! Changes of the graph: upsert, import, link, unlink, reopen.
 
-use ahash::AHashSet;
-
 use crate::clock;
-use crate::error::{Damaged, NameError, Refusal};
-use crate::graph::{Edge, Graph, Node};
+use crate::derive::Loop;
+use crate::error::{Damaged, Refusal};
+use crate::graph::{Edge, Graph};
 use crate::id::NodeId;
-use crate::layout::{EDGES, NODES};
-use crate::node::{Change, Need, NodeSpec, OnFailure, Seen};
-use crate::record::{Record, name_hash};
+use crate::layout::NODES;
+use crate::node::{Need, OnFailure, Seen};
+use crate::standing::standings;
 use crate::sync::Ordering;
 use crate::table::change::{PublishError, Published};
-use crate::table::hints::BORN_COUNT_BITS;
 use crate::table::text::Draft;
 use crate::table::{Core, TRIES};
 use crate::verbs::Table;
-use crate::word::{
-    GENERATION_CLAIMABLE_MAX, GENERATION_MAX, NodeWord, Phase, PolicyWord, RootWord, Step, TextOf, TextRef,
-};
+use crate::word::{GENERATION_MAX, NodeWord, Phase, RootWord, Step, TextOf, TextRef};
 
 /// A change in the making: a private copy of the version in force, what it will have to be done with, and its texts.
 pub(crate) struct Edit<'m> {
@@ -28,7 +24,7 @@ pub(crate) struct Edit<'m> {
     /// What steps that set a node's word set it to.
     targets: Vec<(u16, NodeWord)>,
     draft: Draft<'m>,
-    table: &'m Table,
+    pub(crate) table: &'m Table,
 }
 
 /// What a change came to, as far as the copy tells.
@@ -37,6 +33,8 @@ pub(crate) enum Planned<T> {
     Nothing(T),
     /// The copy is to take the place of the version in force.
     Publish(T),
+    /// This graph is to take the place first, and then everything is planned anew.
+    First(Graph),
     /// The copy was out of date: begin anew.
     Again,
 }
@@ -57,46 +55,31 @@ impl Table {
             }
             let mut edit =
                 Edit { core, root, graph, steps: Vec::new(), targets: Vec::new(), draft: core.draft(), table: self };
-            match plan(&mut edit)? {
-                Planned::Again => {}
-                Planned::Nothing(answer) if core.fixed.header.root.load(Ordering::Acquire) == root => {
-                    return Ok(answer);
-                }
-                Planned::Nothing(_) => {}
-                Planned::Publish(answer) => match core.publish(root, &edit.graph, &edit.steps, &edit.targets) {
+            let planned = plan(&mut edit);
+            let is_current = || core.fixed.header.root.load(Ordering::Acquire) == root;
+            match planned {
+                // What follows from a version that is no longer in force is no answer.
+                Err(refusal) if is_current() => return Err(refusal),
+                Ok(Planned::Nothing(answer)) if is_current() => return Ok(answer),
+                Err(_) | Ok(Planned::Nothing(_) | Planned::Again) => {}
+                Ok(Planned::First(graph)) => match core.publish(root, &graph, &[], &[]) {
+                    Ok(_) => {}
+                    Err(PublishError::Stop(stop)) => return Err(self.refusal(stop)),
+                    Err(PublishError::Loop(_)) => {
+                        return Err(Damaged { what: "the version in force has a loop" }.into());
+                    }
+                },
+                Ok(Planned::Publish(answer)) => match core.publish(root, &edit.graph, &edit.steps, &edit.targets) {
                     Ok(Published::InForce) => return Ok(answer),
                     Ok(Published::Stale) => {}
                     Err(PublishError::Stop(stop)) => return Err(self.refusal(stop)),
                     Err(PublishError::Loop(stuck)) => {
-                        let path = edit.graph.a_loop(&stuck);
-                        return Err(Refusal::Cycle { path: path.iter().map(|&slot| edit.label(slot)).collect() });
+                        return Err(edit.cycle(&stuck));
                     }
                 },
             }
         }
         Err(Refusal::Contended { tries: TRIES })
-    }
-
-    /// Creates or updates one node; `existing` refuses to create. All fields change in one step.
-    ///
-    /// # Errors
-    /// [`Refusal::NoSuchNode`] for an unknown parent or dependency, or with `existing`; [`Refusal::Ended`],
-    /// [`Refusal::Cycle`], [`Refusal::Full`], [`Refusal::Name`] and the like; nothing has changed then.
-    pub fn upsert(&self, spec: &NodeSpec, existing: bool) -> Result<(NodeId, Change), Refusal> {
-        let id = spec_id(spec)?;
-        let changes = self.apply(&[id], std::slice::from_ref(spec), existing)?;
-        Ok((id, changes.first().copied().unwrap_or(Change::Unchanged)))
-    }
-
-    /// Creates or updates many nodes with their dependencies in one step that others see whole or not at all; one answer
-    /// per spec, in order. `needs` and `parent` may name nodes of the same import or of the table.
-    ///
-    /// # Errors
-    /// As [`upsert`](Table::upsert), and [`Refusal::Duplicate`] when a node stands twice.
-    pub fn import(&self, specs: &[NodeSpec]) -> Result<Vec<(NodeId, Change)>, Refusal> {
-        let ids = specs.iter().map(spec_id).collect::<Result<Vec<_>, _>>()?;
-        let changes = self.apply(&ids, specs, false)?;
-        Ok(ids.into_iter().zip(changes).collect())
     }
 
     /// `child` waits for `parent`. False: it already did, and nothing changed.
@@ -120,7 +103,7 @@ impl Table {
                 return Ok(Planned::Nothing(false));
             }
             edit.touch(child)?;
-            edit.unready_behind(child);
+            edit.unready_behind(child)?;
             edit.graph.link(&[edge]);
             edit.stamp_updated(child);
             Ok(Planned::Publish(true))
@@ -134,11 +117,12 @@ impl Table {
     pub fn unlink(&self, parent: NodeId, child: NodeId) -> Result<bool, Refusal> {
         self.change(|edit| {
             let (parent, child) = edit.ends(parent, child)?;
-            if !edit.graph.unlink(parent, child) {
+            if edit.graph.edge(parent, child).is_none() {
                 return Ok(Planned::Nothing(false));
             }
             edit.touch(child)?;
-            edit.unready_behind(child);
+            edit.unready_behind(child)?;
+            edit.graph.unlink(parent, child);
             edit.stamp_updated(child);
             Ok(Planned::Publish(true))
         })
@@ -150,11 +134,16 @@ impl Table {
     /// # Errors
     /// [`Refusal::NoSuchNode`], [`Refusal::NotEnded`], [`Refusal::Exhausted`].
     pub fn reopen(&self, node: NodeId) -> Result<u64, Refusal> {
-        self.change(|edit| {
+        let mut opened = None;
+        let least = self.change(|edit| {
             let slot = edit.slot(node)?;
             let word = edit.word(slot)?;
             let Phase::Ended { text, .. } = word.state().phase else {
-                return Err(Refusal::NotEnded { node: edit.label(slot), status: edit.seen(slot)? });
+                return match edit.seen(slot)? {
+                    // It has ended since its word was read.
+                    status if status.is_terminal() => Ok(Planned::Again),
+                    status => Err(Refusal::NotEnded { node: edit.label(slot), status }),
+                };
             };
             if word.generation() >= GENERATION_MAX {
                 return Err(Refusal::Exhausted { node: edit.label(slot), what: "generations" });
@@ -169,68 +158,27 @@ impl Table {
                 if record.is_none() || record.of() != TextOf::Node(slot) {
                     return Err(Damaged { what: "the text that a node ended with is not there" }.into());
                 }
-                if let Some(node) = edit.graph.node_mut(slot) {
+                if let Some(node) = edit.graph.node_mut(slot).filter(|node| node.text != record) {
+                    // First and by itself, since nobody sees it: an ended node shows the text that it ended with. So
+                    // when the node opens it already has that text.
                     node.text = record;
+                    return Ok(Planned::First(edit.graph.clone()));
                 }
             }
             if let Some(node) = edit.graph.node_mut(slot) {
                 // Attempts are counted anew.
                 node.base = word.generation() + 1;
             }
-            edit.unready_behind(slot);
+            edit.unready_behind(slot)?;
             edit.steps.push(Step::Open(slot));
             edit.stamp_updated(slot);
+            opened = Some(slot);
             Ok(Planned::Publish(word.generation() + 1))
-        })
+        })?;
+        // It may have been archived at the last moment, which moves the generation once more.
+        let now = opened.map(|slot| self.core().node(slot)).transpose()?.map(|node| node.word.load(Ordering::Acquire));
+        Ok(now.filter(|word| word.is_open()).map_or(least, |word| word.generation().max(least)))
     }
-
-    fn apply(&self, ids: &[NodeId], specs: &[NodeSpec], existing: bool) -> Result<Vec<Change>, Refusal> {
-        let mut seen = AHashSet::with_capacity(ids.len());
-        for (id, spec) in ids.iter().zip(specs) {
-            check_spec(spec)?;
-            if !seen.insert(*id) {
-                return Err(Refusal::Duplicate { node: spec.name.clone().unwrap_or_else(|| id.to_string()) });
-            }
-        }
-        self.change(|edit| edit.plan_upserts(ids, specs, existing))
-    }
-}
-
-/// The id that a spec is about.
-fn spec_id(spec: &NodeSpec) -> Result<NodeId, Refusal> {
-    match (&spec.name, spec.id) {
-        (Some(name), id) => {
-            crate::id::check_name("name", name)?;
-            let of_name = NodeId::of_name(name);
-            match id {
-                Some(id) if id != of_name => Err(Refusal::NameMismatch { id, name: name.clone() }),
-                _ => Ok(of_name),
-            }
-        }
-        (None, Some(id)) => Ok(id),
-        (None, None) => Ok(NodeId::fresh()),
-    }
-}
-
-/// The limits of the texts, before anything is looked up.
-fn check_spec(spec: &NodeSpec) -> Result<(), NameError> {
-    let mut record = Record::default();
-    set_texts(&mut record, spec);
-    record.check()
-}
-
-/// Puts the text fields that a spec names into a record.
-fn set_texts(record: &mut Record, spec: &NodeSpec) {
-    let set = |field: &mut String, value: &Option<String>| {
-        if let Some(value) = value {
-            field.clone_from(value);
-        }
-    };
-    set(&mut record.name, &spec.name);
-    set(&mut record.kind, &spec.kind);
-    set(&mut record.role, &spec.role);
-    set(&mut record.summary, &spec.summary);
-    set(&mut record.run, &spec.run);
 }
 
 impl Edit<'_> {
@@ -238,7 +186,7 @@ impl Edit<'_> {
         Ok(self.core.node(slot)?.word.load(Ordering::Acquire))
     }
 
-    fn slot(&self, id: NodeId) -> Result<u16, Refusal> {
+    pub(crate) fn slot(&self, id: NodeId) -> Result<u16, Refusal> {
         self.graph.slot_of(id).ok_or_else(|| Refusal::NoSuchNode { node: id.to_string() })
     }
 
@@ -251,14 +199,14 @@ impl Edit<'_> {
     }
 
     /// The edge between the two as it is to be: in the mode that is asked for, else the one it has, else `Block`.
-    fn wanted_edge(&self, parent: u16, child: u16, on_failure: Option<OnFailure>) -> Edge {
+    pub(crate) fn wanted_edge(&self, parent: u16, child: u16, on_failure: Option<OnFailure>) -> Edge {
         let has = self.graph.edge(parent, child).map(|edge| edge.on_failure);
         Edge { parent, child, on_failure: on_failure.or(has).unwrap_or_default() }
     }
 
     /// What waits for `slot` may lose its readiness: its children, and behind those that its failure skips, or would no
     /// longer skip, their children too.
-    fn unready_behind(&mut self, slot: u16) {
+    pub(crate) fn unready_behind(&mut self, slot: u16) -> Result<(), Refusal> {
         let mut met = vec![false; NODES];
         let mut left = vec![slot];
         let mut reached = Vec::new();
@@ -272,7 +220,20 @@ impl Edit<'_> {
                 }
             }
         }
+        for &child in &reached {
+            let word = self.word(child)?;
+            if !word.is_ended() && word.bumped().is_none() {
+                return Err(self.used_up(child, word));
+            }
+        }
         self.steps.extend(reached.into_iter().map(Step::Unready));
+        Ok(())
+    }
+
+    /// A counter of this node is at its end.
+    fn used_up(&self, slot: u16, word: NodeWord) -> Refusal {
+        let what = if word.is_open() { "generations" } else { "changes while it is held (8,191 a claim)" };
+        Refusal::Exhausted { node: self.label(slot), what }
     }
 
     /// Sets the word of `slot` together with this change. Its generation must be above the one it has now.
@@ -281,25 +242,30 @@ impl Edit<'_> {
         self.steps.push(Step::Become(slot));
     }
 
+    /// The loop that the copy has, in words.
+    pub(crate) fn cycle(&self, stuck: &Loop) -> Refusal {
+        Refusal::Cycle { path: self.graph.a_loop(stuck).iter().map(|&slot| self.label(slot)).collect() }
+    }
+
     /// The name of a node in this copy, for messages.
     pub(crate) fn label(&self, slot: u16) -> String {
         self.table.label_in(&self.graph, slot)
     }
 
-    /// What a reader sees of a node that is not blocked or waiting: for messages.
+    /// What a reader sees of a node.
     fn seen(&self, slot: u16) -> Result<Seen, Refusal> {
-        let mut waits = false;
-        for edge in self.graph.deps(slot) {
-            waits |= !self.word(edge.parent)?.is_done();
-        }
-        Ok(self.word(slot)?.status().seen(if waits { Seen::Todo } else { Seen::Ready }))
+        let topological = self.graph.arrays().view().topological();
+        let topological = topological.map_err(|_| Damaged { what: "the version in force has a loop" })?;
+        let words = (0..self.graph.nodes.len() as u16).map(|slot| self.word(slot)).collect::<Result<Vec<_>, _>>()?;
+        let standings = standings(&self.graph, &topological, &words);
+        Ok(standings.get(usize::from(slot)).map_or(Seen::Todo, |standing| standing.seen()))
     }
 
     pub(crate) fn write_text(&mut self, of: TextOf, bytes: &[u8]) -> Result<TextRef, Refusal> {
         self.draft.write(of, bytes).map_err(|stop| self.table.refusal(stop))
     }
 
-    fn stamp_updated(&mut self, slot: u16) {
+    pub(crate) fn stamp_updated(&mut self, slot: u16) {
         let now = clock::wall_now_ms();
         if let Some(node) = self.graph.node_mut(slot) {
             node.updated_ms = now;
@@ -307,170 +273,16 @@ impl Edit<'_> {
     }
 
     /// `slot` is going to change, which it only may while it has not ended.
-    fn touch(&mut self, slot: u16) -> Result<(), Refusal> {
+    pub(crate) fn touch(&mut self, slot: u16) -> Result<(), Refusal> {
         let word = self.word(slot)?;
         if let Phase::Ended { outcome, .. } = word.state().phase {
             let status = outcome.status().seen(Seen::Ready);
             return Err(Refusal::Ended { node: self.label(slot), status, generation: word.generation() });
         }
         if word.bumped().is_none() {
-            let what = if word.is_open() { "generations" } else { "changes while it is held (2,047 a claim)" };
-            return Err(Refusal::Exhausted { node: self.label(slot), what });
+            return Err(self.used_up(slot, word));
         }
         self.steps.push(Step::Touch(slot));
         Ok(())
     }
-
-    fn plan_upserts(
-        &mut self,
-        ids: &[NodeId],
-        specs: &[NodeSpec],
-        existing: bool,
-    ) -> Result<Planned<Vec<Change>>, Refusal> {
-        let old: Vec<Option<u16>> = ids.iter().map(|&id| self.graph.slot_of(id)).collect();
-        if existing && let Some(missing) = old.iter().position(Option::is_none) {
-            return Err(Refusal::NoSuchNode { node: specs[missing].name.clone().unwrap_or(ids[missing].to_string()) });
-        }
-        let new = old.iter().filter(|slot| slot.is_none()).count();
-        if self.graph.count() + new > NODES {
-            let keep: AHashSet<NodeId> = ids.iter().copied().chain(specs.iter().flat_map(references)).collect();
-            self.check_references(ids, specs)?;
-            self.table.make_room(self.root, &self.graph, new, &keep)?;
-            return Ok(Planned::Again);
-        }
-        let mut free = self.free_slots(new)?.into_iter();
-        let now = clock::wall_now_ms();
-        let mut slots = Vec::with_capacity(ids.len());
-        let mut changes = Vec::with_capacity(ids.len());
-        for (&id, old) in ids.iter().zip(&old) {
-            let (slot, change) = match old {
-                Some(slot) => (*slot, Change::Unchanged),
-                None => {
-                    let Some(slot) = free.next() else { return Ok(Planned::Again) };
-                    let born = self.graph.next_born.max(clock::lease_now_ms() << BORN_COUNT_BITS);
-                    self.graph.next_born = born + 1;
-                    let word = self.word(slot)?;
-                    let base = word.generation() + u64::from(word.is_ended());
-                    self.graph.insert(slot, fresh_node(id, born, base, now));
-                    (slot, Change::Created)
-                }
-            };
-            slots.push(slot);
-            changes.push(change);
-        }
-        let mut edges = Vec::new();
-        for ((&slot, spec), change) in slots.iter().zip(specs).zip(&mut changes) {
-            let Some(fields) = self.set_fields(slot, spec, *change == Change::Created)? else {
-                self.table.look_again(self.root)?;
-                return Ok(Planned::Again);
-            };
-            let mut linked = false;
-            for need in &spec.needs {
-                let edge = self.wanted_edge(self.slot(need.node)?, slot, need.on_failure);
-                if edge.parent == slot {
-                    return Err(Refusal::SelfLink { node: self.label_of_spec(slot, spec) });
-                }
-                if self.graph.edge(edge.parent, slot) != Some(edge) {
-                    linked = true;
-                    edges.push(edge);
-                }
-            }
-            if *change == Change::Unchanged && (fields || linked) {
-                self.touch(slot)?;
-                if linked {
-                    self.unready_behind(slot);
-                }
-                self.stamp_updated(slot);
-                *change = Change::Updated;
-            }
-        }
-        self.graph.link(&edges);
-        if self.graph.edges.len() > EDGES {
-            return Err(Refusal::NoRoom { what: "edges", limit: EDGES as u64 });
-        }
-        let nothing = changes.iter().all(|change| *change == Change::Unchanged);
-        Ok(if nothing { Planned::Nothing(changes) } else { Planned::Publish(changes) })
-    }
-
-    fn label_of_spec(&self, slot: u16, spec: &NodeSpec) -> String {
-        spec.name.clone().unwrap_or_else(|| self.label(slot))
-    }
-
-    /// Writes the fields that the spec names. True: something differs from before. `None`: the node's record was used
-    /// again since the copy was made.
-    fn set_fields(&mut self, slot: u16, spec: &NodeSpec, new: bool) -> Result<Option<bool>, Refusal> {
-        let parent = match spec.parent {
-            None => self.graph.node(slot).and_then(|n| n.parent),
-            Some(None) => None,
-            Some(Some(id)) => Some(self.slot(id)?),
-        };
-        if parent == Some(slot) {
-            return Err(Refusal::SelfLink { node: self.label_of_spec(slot, spec) });
-        }
-        let group = match spec.group.as_deref() {
-            None => self.graph.node(slot).map_or(0, |n| n.policy.group()),
-            Some("") => 0,
-            Some(name) => match self.group_number(name)? {
-                Some(number) => number,
-                None => return Ok(None),
-            },
-        };
-        let record = if new { Some(Record::default()) } else { self.table.record_in(&self.graph, slot)? };
-        let Some(before) = record else { return Ok(None) };
-        let mut record = before.clone();
-        set_texts(&mut record, spec);
-        let text_changed = new || record != before;
-        let text = if text_changed { Some(self.write_text(TextOf::Node(slot), &record.encode())?) } else { None };
-        let Some(node) = self.graph.node_mut(slot) else { return Ok(None) };
-        let old = *node;
-        node.parent = parent;
-        node.cost = spec.cost.unwrap_or(node.cost);
-        node.role = if record.role.is_empty() { 0 } else { name_hash(&record.role) };
-        node.text = text.unwrap_or(node.text);
-        let max_attempts = spec.max_attempts.unwrap_or(node.policy.max_attempts());
-        node.policy = PolicyWord::new(max_attempts, spec.retry_delay_ms.unwrap_or(node.policy.retry_delay_ms()), group);
-        Ok(Some(*node != old))
-    }
-
-    /// Unknown references are found before anything is pruned for the sake of a change that cannot be made.
-    fn check_references(&self, ids: &[NodeId], specs: &[NodeSpec]) -> Result<(), Refusal> {
-        let own: AHashSet<&NodeId> = ids.iter().collect();
-        for id in specs.iter().flat_map(references).filter(|id| !own.contains(id)) {
-            self.slot(id)?;
-        }
-        Ok(())
-    }
-
-    /// Free slots that are fit for a new node, lowest first, each with the step that opens it if it needs one.
-    fn free_slots(&mut self, count: usize) -> Result<Vec<u16>, Refusal> {
-        let mut free = Vec::with_capacity(count);
-        for slot in (0..NODES as u16).filter(|&slot| self.graph.node(slot).is_none()) {
-            if free.len() == count {
-                return Ok(free);
-            }
-            let word = self.core.node(slot)?.word.load(Ordering::Acquire);
-            if word.generation() > GENERATION_CLAIMABLE_MAX || word.holder().is_some() {
-                continue;
-            }
-            if word.is_ended() {
-                self.steps.push(Step::Open(slot));
-            }
-            free.push(slot);
-        }
-        if free.len() == count {
-            return Ok(free);
-        }
-        Err(Refusal::Full { live: self.graph.count() as u32, capacity: NODES as u32 })
-    }
-}
-
-/// The nodes that a spec refers to.
-fn references(spec: &NodeSpec) -> impl Iterator<Item = NodeId> + '_ {
-    spec.needs.iter().map(|need| need.node).chain(spec.parent.flatten())
-}
-
-fn fresh_node(id: NodeId, born: u64, base: u64, now_ms: u64) -> Node {
-    let policy = PolicyWord::new(0, 0, 0);
-    let (created_ms, updated_ms) = (now_ms, now_ms);
-    Node { id, text: TextRef::NONE, cost: 1, parent: None, role: 0, born, created_ms, updated_ms, base, policy }
 }

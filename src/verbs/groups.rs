@@ -47,7 +47,8 @@ impl Table {
                 }
                 // A claim that was decided by the old limit fails.
                 let members = edit.graph.iter().filter(|(_, node)| node.policy.group() == number);
-                let steps: Vec<Step> = members.map(|(slot, _)| Step::Unready(slot)).collect();
+                let open = members.filter(|&(slot, _)| edit.word(slot).is_ok_and(|word| word.is_open()));
+                let steps: Vec<Step> = open.map(|(slot, _)| Step::Unready(slot)).collect();
                 edit.steps.extend(steps);
                 edit.graph.set_group(number, Group { limit, ..group });
                 return Ok(Planned::Publish(true));

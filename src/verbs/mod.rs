@@ -3,7 +3,8 @@
 //! | file | verbs |
 //! |---|---|
 //! | `table` | open, create; holders' names |
-//! | `edit` | upsert, import, link, unlink, reopen: changes of the graph |
+//! | `edit` | link, unlink, reopen, and what all changes of the graph have in common |
+//! | `upsert` | upsert, import |
 //! | `groups` | how many nodes of a group may be claimed at once |
 //! | `room` | what is pruned when the table is full |
 //! | `worker` | claim, claim next |
@@ -19,6 +20,7 @@ mod edit;
 mod groups;
 mod room;
 mod table;
+mod upsert;
 mod view;
 mod worker;
 

@@ -8,42 +8,39 @@ use crate::id::NodeId;
 use crate::layout::NODES;
 use crate::node::Outcome;
 use crate::sync::Ordering;
-use crate::table::change::PublishError;
 use crate::verbs::Table;
-use crate::word::{Phase, RootWord};
+use crate::word::Phase;
 
 impl Table {
-    /// Prunes as many ended nodes as `new` nodes need, from the version that `root` names; nothing if it has changed.
+    /// The graph with as many ended nodes fewer as `new` nodes need.
     ///
-    /// That is a change of its own, before the one that adds. A pruned slot only becomes open in the second, when the
-    /// node is gone from the version in force, so nobody ever sees a pruned node come back to life.
+    /// Pruning is published as a change of its own, before the one that adds: a pruned slot only becomes open in the
+    /// second, when the node is gone from the version in force, so nobody ever sees a pruned node come back to life. It is
+    /// published only once the addition is known to be possible; a process that is killed between the two has pruned and
+    /// not added.
     ///
     /// A `done` dependency that is pruned counts as satisfied for ever, since its edges go with it. A node whose failure
-    /// still blocks somebody stays, and so do the nodes of `keep`, which the change to come refers to.
-    pub(crate) fn make_room(
-        &self,
-        root: RootWord,
-        graph: &Graph,
-        new: usize,
-        keep: &AHashSet<NodeId>,
-    ) -> Result<(), Refusal> {
+    /// still matters to somebody stays, and so do the nodes of `keep`, which the change to come refers to.
+    pub(crate) fn pruned(&self, graph: &Graph, new: usize, keep: &AHashSet<NodeId>) -> Result<Graph, Refusal> {
         let core = self.core();
         let needed = (graph.count() + new).saturating_sub(NODES);
-        let mut blocking = vec![false; NODES];
+        let mut matters = vec![false; NODES];
         for edge in &graph.edges {
             if !core.node(edge.child)?.word.load(Ordering::Acquire).is_ended() {
-                blocking[usize::from(edge.parent)] = true;
+                matters[usize::from(edge.parent)] = true;
             }
         }
         let mut live = 0;
         let mut candidates = Vec::new();
         for (slot, node) in graph.iter() {
             let cell = core.node(slot)?;
-            match cell.word.load(Ordering::Acquire).state().phase {
+            let word = cell.word.load(Ordering::Acquire);
+            match word.state().phase {
                 Phase::Ended { outcome, archived, .. } => {
-                    let needed_still = outcome != Outcome::Done && blocking[usize::from(slot)];
+                    let needed_still = outcome != Outcome::Done && matters[usize::from(slot)];
                     if !needed_still && !keep.contains(&node.id) {
-                        candidates.push((!archived, cell.end.load(Ordering::Relaxed).time_ms(), node.born, slot));
+                        let ended_ms = cell.end.load(Ordering::Relaxed).time_ms();
+                        candidates.push((!archived, ended_ms, node.born, slot, word.generation()));
                     }
                 }
                 Phase::Open | Phase::Claimed { .. } => live += 1,
@@ -53,14 +50,12 @@ impl Table {
             return Err(Refusal::Full { live, capacity: NODES as u32 });
         }
         candidates.sort_unstable();
-        let gone: Vec<u16> = candidates.iter().take(needed).map(|&(.., slot)| slot).collect();
+        candidates.truncate(needed);
         let mut pruned = graph.clone();
-        pruned.remove(&gone);
-        match core.publish(root, &pruned, &[], &[]) {
-            Ok(_) => Ok(()),
-            Err(PublishError::Stop(stop)) => Err(self.refusal(stop)),
-            // Taking nodes out closes no loop.
-            Err(PublishError::Loop(_)) => Err(crate::error::Damaged { what: "the version in force has a loop" }.into()),
-        }
+        pruned.remove(&candidates.iter().map(|&(.., slot, _)| slot).collect::<Vec<u16>>());
+        // A node that comes back under its name finds its old fences below it, whatever slot it gets.
+        let highest = candidates.iter().map(|&(.., generation)| generation).max().unwrap_or(0);
+        pruned.floor = pruned.floor.max(highest);
+        Ok(pruned)
     }
 }

@@ -20,7 +20,7 @@ use crate::word::{self, OwnerWord, RootWord, Step, TextOf};
 /// Lease of a claim when neither it nor the table names one: five minutes.
 pub const LEASE_MS_DEFAULT: u64 = 300_000;
 
-/// The longest lease, a little over 18 hours.
+/// The longest lease, a little over three days.
 pub const LEASE_MS_MAX: u64 = word::LEASE_MS_MAX;
 
 /// How a table is made.

@@ -106,7 +106,6 @@ impl Table {
             if let Some(views) = views {
                 return Ok(views);
             }
-            self.look_again(cut.root)?;
         }
         Err(Refusal::Contended { tries: TRIES })
     }
@@ -114,7 +113,7 @@ impl Table {
     fn view(&self, cut: &Cut, slot: u16) -> Result<Option<NodeView>, Refusal> {
         let word = cut.words[usize::from(slot)];
         let Some(node) = cut.graph.node(slot).copied() else { return Ok(None) };
-        let Some(texts) = self.texts(&cut.graph, slot, word)? else { return Ok(None) };
+        let Some(texts) = self.texts(cut.root, &cut.graph, slot, word)? else { return Ok(None) };
         let holder = word.holder().map(|holder| self.holder_name(holder)).transpose()?;
         let end = self.core().node(slot)?.end.load(Ordering::Relaxed);
         let archived = matches!(word.state().phase, Phase::Ended { archived: true, .. });

@@ -133,8 +133,11 @@ impl Worker {
         for _ in 0..TRIES {
             match core.claim_next(self.who(), &self.roles, lease).map_err(|stop| self.table.refusal(stop))? {
                 Next::Won { slot, generation } => return self.won(slot, generation, options),
-                Next::Busy { node, generation } if options.resume => return self.resume(node, generation, lease),
-                Next::Busy { node, generation } => return Err(self.busy(node, generation)),
+                Next::Busy { node, generation } => {
+                    if let Some(claim) = self.standing(node, generation, lease, options.resume)? {
+                        return Ok(claim);
+                    }
+                }
                 Next::Nothing => return Err(Refusal::NothingReady),
                 Next::NameGone => self.register_again()?,
             }
@@ -200,8 +203,16 @@ impl Worker {
             core.reclaim(slot, lease.now_ms, None).map_err(stopped)?;
             match core.try_claim(self.who(), slot, options.generation, lease, &seen).map_err(stopped)? {
                 Attempt::Won { generation } => return self.won(slot, generation, options),
-                Attempt::Busy { node, generation } if options.resume => return self.resume(node, generation, lease),
-                Attempt::Busy { node, generation } => return Err(self.busy(node, generation)),
+                Attempt::Busy { node, generation } => match self.standing(node, generation, lease, options.resume)? {
+                    Some(claim) => return Ok(claim),
+                    None => continue,
+                },
+                Attempt::NotOpen(word) if word.holder() == Some(self.who().slot) => {
+                    match self.standing(slot, word.generation(), lease, options.resume)? {
+                        Some(claim) => return Ok(claim),
+                        None => continue,
+                    }
+                }
                 Attempt::OtherGeneration(word) => return Err(self.table.mismatch(slot, options.generation, word)),
                 Attempt::NotOpen(word) => return Err(self.not_open(slot, word)?),
                 Attempt::NotReady => match self.not_ready(slot, &seen)? {
@@ -228,9 +239,12 @@ impl Worker {
         let core = self.table.core_mut()?;
         let Some(who) = self.table.find_holder(&self.holder)? else { return Ok(None) };
         self.name.store(who.name.bits(), Ordering::Relaxed);
-        Ok(match core.holding(who.slot)? {
-            Holding::Holds { node, generation } => Some(Claim::new(self, node, generation, true)),
-            Holding::Idle | Holding::UnderWay { .. } => None,
+        let holding = core.holding(who.slot)?;
+        // Looked at last: a name that is there now was there when the words were read.
+        let seen = core.settled().map_err(|stop| self.table.refusal(stop))?;
+        Ok(match holding {
+            Holding::Holds { node, generation } if seen.knows(who) => Some(Claim::new(self, node, generation, true)),
+            Holding::Holds { .. } | Holding::Idle | Holding::UnderWay { .. } => None,
         })
     }
 
@@ -244,14 +258,26 @@ impl Worker {
         Ok(Claim::new(self, slot, generation, false))
     }
 
-    /// Answers with the claim that the holder has, its lease running from now: the caller is evidently alive.
-    fn resume(&self, slot: u16, generation: u64, lease: Lease) -> Result<Claim<'_>, Refusal> {
+    /// What it means that the holder has a claim: `None` when its lease has run out, and it has it no longer. With `resume`
+    /// the answer is that claim, its lease running from now, since the caller is evidently alive.
+    fn standing(&self, slot: u16, generation: u64, lease: Lease, resume: bool) -> Result<Option<Claim<'_>>, Refusal> {
         let core = self.table.core_mut()?;
+        let stopped = |stop| self.table.refusal(stop);
         let word = core.node(slot)?.word.load(Ordering::Acquire);
-        let renewed = word.generation() == generation
-            && word.holder() == Some(self.who().slot)
-            && core.renew_lease(slot, word, lease).map_err(|stop| self.table.refusal(stop))?;
-        if renewed { Ok(Claim::new(self, slot, generation, true)) } else { Err(self.table.lost(slot, generation)) }
+        let stands = word.generation() == generation && word.holder() == Some(self.who().slot);
+        if resume && stands && core.renew_lease(slot, word, lease).map_err(stopped)? {
+            // Looked at last: a name that is there now was there when the words were read.
+            let seen = core.settled().map_err(stopped)?;
+            return Ok(seen.knows(self.who()).then(|| Claim::new(self, slot, generation, true)));
+        }
+        if !stands || core.reclaim(slot, lease.now_ms, None).map_err(stopped)?.is_some() {
+            return Ok(None);
+        }
+        let still = core.node(slot)?.word.load(Ordering::Acquire);
+        if still.generation() != generation || still.holder() != word.holder() {
+            return Ok(None);
+        }
+        if resume { Ok(None) } else { Err(self.busy(slot, generation)) }
     }
 
     fn busy(&self, node: u16, generation: u64) -> Refusal {

@@ -5,7 +5,7 @@ use crate::node::{Outcome, Status};
 use crate::sync::Bits;
 
 /// Bits of a generation, wherever one is stored whole.
-pub(super) const GENERATION_BITS: u32 = 38;
+pub(super) const GENERATION_BITS: u32 = 36;
 
 /// The last generation of a slot. A slot that comes near it takes no more claims and no more nodes; nothing wraps.
 pub(crate) const GENERATION_MAX: u64 = (1 << GENERATION_BITS) - 1;
@@ -53,10 +53,10 @@ pub(super) const ENDED: [(Outcome, bool); 6] = [
 impl NodeWord {
     const STATUS: Field = Field::lowest(3);
     const HOLDER: Field = Field::above(NodeWord::STATUS, 12);
-    const GUARD: Field = Field::above(NodeWord::HOLDER, 11);
+    const GUARD: Field = Field::above(NodeWord::HOLDER, 13);
     const GENERATION: Field = Field::above(NodeWord::GUARD, GENERATION_BITS);
     /// Where an ended node keeps its text: the bits of holder and guard, which it no longer needs.
-    const TEXT: Field = Field::above(NodeWord::STATUS, 23);
+    const TEXT: Field = Field::above(NodeWord::STATUS, 25);
 
     const OPEN: u64 = 0;
     const CLAIMED: u64 = 1;
@@ -192,7 +192,7 @@ word! {
 }
 
 impl HolderWord {
-    const EPOCH: Field = Field::lowest(14);
+    const EPOCH: Field = Field::lowest(16);
     const GENERATION: Field = Field::above(HolderWord::EPOCH, GENERATION_BITS);
     const NODE: Field = Field::above(HolderWord::GENERATION, 12);
 
@@ -204,18 +204,18 @@ impl HolderWord {
         HolderWord::GENERATION.get(self.0)
     }
 
-    /// Reserved for `node` at `generation`; the epoch stays.
+    /// Reserved for `node` at `generation`, in the next epoch: so the word names this one reservation, also when another
+    /// of the same pair takes its place. An epoch wraps after 65,536 reservations of one holder.
     #[inline]
     pub(crate) fn reserving(self, node: u16, generation: u64) -> HolderWord {
         HolderWord(
             HolderWord::NODE.put(u64::from(node))
                 | HolderWord::GENERATION.put(generation)
-                | HolderWord::EPOCH.put(self.0),
+                | HolderWord::EPOCH.put(HolderWord::EPOCH.get(self.0) + 1),
         )
     }
 
-    /// Evicted: names nothing, in the next epoch. An epoch wraps after 16,384 evictions of one slot; a claim in flight
-    /// would have to sleep through exactly so many, and then still finds its name gone from the version it reads.
+    /// Evicted: names nothing, in the next epoch.
     pub(crate) fn evicted(self) -> HolderWord {
         HolderWord(HolderWord::EPOCH.put(HolderWord::EPOCH.get(self.0) + 1))
     }

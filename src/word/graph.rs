@@ -133,7 +133,7 @@ impl TextRef {
 pub(crate) enum Step {
     /// Move the guard of this node; if it has ended, the change is off.
     Touch(u16),
-    /// Move the guard of this node if it is open: it may lose its readiness.
+    /// Move the guard of this node unless it has ended: it may lose its readiness, or may no longer be done.
     Unready(u16),
     /// Open this node if it has ended: a reopen, or a free slot made fit for a new node.
     Open(u16),

@@ -55,7 +55,7 @@ word! {
 }
 
 impl LengthWord {
-    const LENGTH: Field = Field::lowest(26);
+    const LENGTH: Field = Field::lowest(28);
     const GENERATION: Field = Field::above(LengthWord::LENGTH, GENERATION_BITS);
 
     pub(crate) fn new(generation: u64, lease_ms: u64) -> LengthWord {

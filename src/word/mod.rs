@@ -5,12 +5,12 @@
 //!
 //! | word | fields, high to low | meaning |
 //! |---|---|---|
-//! | [`NodeWord`] open | `generation 38, guard 11, 0, status 3` | nobody holds it; the guard moves when its readiness may have gone |
-//! | [`NodeWord`] claimed | `generation 38, guard 11, holder 12, status 3` | `holder` has it; the generation is the fence |
-//! | [`NodeWord`] ended | `generation 38, text 23, status 3` | done, failed, cancelled, archived or not; `text` overrides the record |
-//! | [`HolderWord`] | `node 12, generation 38, epoch 14` | "this holder may hold `node` at `generation`": read through the node's word |
+//! | [`NodeWord`] open | `generation 36, guard 13, 0, status 3` | nobody holds it; the guard moves when its readiness may have gone |
+//! | [`NodeWord`] claimed | `generation 36, guard 13, holder 12, status 3` | `holder` has it; the generation is the fence |
+//! | [`NodeWord`] ended | `generation 36, text 25, status 3` | done, failed, cancelled, archived or not; `text` overrides the record |
+//! | [`HolderWord`] | `node 12, generation 36, epoch 16` | "this holder may hold `node` at `generation`": read through the node's word |
 //! | [`LeaseWord`] | `tag 24, deadline 40` | the lease of the claim with this generation tag; deadline 0 is *closed* |
-//! | [`LengthWord`] | `generation 38, length 26` | the length of that claim's lease, when it is not the table's |
+//! | [`LengthWord`] | `generation 36, length 28` | the length of that claim's lease, when it is not the table's |
 //! | [`EndWord`] | `tag 24, time 40` | when the generation with this tag ended |
 //! | [`RootWord`] | `number 46, current 8, next 8, phase 2` | which version of the graph is in force, and the change under way |
 //! | [`OwnerWord`] | `pid 22, start 42` | the process that writes into a buffer or block; 0 is nobody |

@@ -183,7 +183,7 @@ impl Model {
 
     /// What is not named stays, what is given as empty is cleared (N3).
     fn apply(&mut self, id: NodeId, spec: &NodeSpec) -> Result<(), No> {
-        for &other in spec.parent.iter().flatten().chain(&spec.needs) {
+        for other in references(spec) {
             if other == id {
                 return Err(No::new("self_link").node(self.label(id)));
             }
@@ -203,7 +203,7 @@ impl Model {
         if let Some(parent) = spec.parent {
             node.parent = parent;
         }
-        node.needs.extend(spec.needs.iter().copied());
+        node.needs.extend(spec.needs.iter().map(|need| need.node));
         Ok(())
     }
 
@@ -306,7 +306,7 @@ impl Model {
 
 /// The nodes that a spec refers to.
 fn references(spec: &NodeSpec) -> impl Iterator<Item = NodeId> + '_ {
-    spec.needs.iter().copied().chain(spec.parent.flatten())
+    spec.needs.iter().map(|need| need.node).chain(spec.parent.flatten())
 }
 
 /// The id that a spec speaks of (N1).

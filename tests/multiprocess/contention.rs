@@ -128,7 +128,7 @@ fn claim_next_gives_one_ready_node_to_one_of_64_processes() {
     let nodes: Vec<NodeSpec> = (0..rounds)
         .map(|k| NodeSpec {
             id: Some(round(k)),
-            needs: k.checked_sub(1).map(round).into_iter().collect(),
+            needs: k.checked_sub(1).map(|k| round(k).into()).into_iter().collect(),
             ..NodeSpec::default()
         })
         .collect();

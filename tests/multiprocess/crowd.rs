@@ -55,7 +55,7 @@ fn one_node_that_4095_wait_for() {
     let (dir, table) = fresh_table();
     let hub = NodeId(1);
     let mut specs = vec![NodeSpec { id: Some(hub), ..NodeSpec::default() }];
-    specs.extend((0..WIDTH).map(|k| NodeSpec { needs: vec![hub], ..node(k) }));
+    specs.extend((0..WIDTH).map(|k| NodeSpec { needs: vec![hub.into()], ..node(k) }));
     table.import(&specs).expect("room");
     assert_eq!(table.ready().expect("rows").len(), 1);
     let worker = table.worker("first").expect("a name");
@@ -73,7 +73,7 @@ fn one_node_that_4095_wait_for() {
 fn one_node_that_waits_for_4095() {
     let (dir, table) = fresh_table();
     let mut specs: Vec<NodeSpec> = (0..WIDTH).map(node).collect();
-    let all: Vec<NodeId> = specs.iter().filter_map(|s| s.id).collect();
+    let all = specs.iter().filter_map(|s| s.id).map(Into::into).collect();
     specs.push(NodeSpec { id: Some(NodeId(1)), needs: all, ..NodeSpec::default() });
     table.import(&specs).expect("room");
     assert_eq!(table.get(NodeId(1)).expect("the last").depends_on.len(), WIDTH);

@@ -85,7 +85,9 @@ pub fn any_verb(table: &Table, worker: &tenure::Worker, dice: &mut Dice) {
         8 | 9 => worker.claim_next_with(&lease(1 + dice.below(30) as u64)).map(drop),
         10 => worker.claim_with(a, &lease(1 + dice.below(30) as u64)).map(drop),
         11 => worker.current().and_then(|c| c.map_or(Ok(()), |c| c.renew().map(drop))),
-        12 | 13 => worker.current().and_then(|c| c.map_or(Ok(()), |c| c.complete_with(Outcome::Done, "well done"))),
+        12 | 13 => {
+            worker.current().and_then(|c| c.map_or(Ok(()), |c| c.complete_with(Outcome::Done, "well done").map(drop)))
+        }
         14 => worker.current().and_then(|c| c.map_or(Ok(()), |c| c.release().map(drop))),
         15 => table.reclaim(None).map(drop),
         16 => table.reopen(a).map(drop),
@@ -230,7 +232,7 @@ pub fn work_through(orders: &Orders) {
             Ok(claim) => {
                 std::thread::sleep(Duration::from_millis(1));
                 match claim.complete(Outcome::Done) {
-                    Ok(()) | Err(Refusal::GenerationMismatch { .. }) => {}
+                    Ok(_) | Err(Refusal::GenerationMismatch { .. }) => {}
                     Err(other) => panic!("{other}"),
                 }
             }
@@ -258,6 +260,7 @@ fn a_graph_is_finished_although_its_workers_keep_dying() {
                 .map(|_| NodeId(1 + dice.below(k) as u128))
                 .collect::<BTreeSet<_>>()
                 .into_iter()
+                .map(Into::into)
                 .collect(),
             ..NodeSpec::default()
         })
