@@ -54,7 +54,7 @@ impl Table {
         let mut pruned = graph.clone();
         pruned.remove(&candidates.iter().map(|&(.., slot, _)| slot).collect::<Vec<u16>>());
         // A node that comes back under its name finds its old fences below it, whatever slot it gets.
-        let highest = candidates.iter().map(|&(.., generation)| generation).max().unwrap_or(0);
+        let highest = candidates.iter().map(|&(.., generation)| generation + 1).max().unwrap_or(0);
         pruned.floor = pruned.floor.max(highest);
         Ok(pruned)
     }

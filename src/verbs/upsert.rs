@@ -102,6 +102,11 @@ impl Edit<'_> {
         let mut pruned = None;
         if self.graph.count() + new > NODES {
             let keep: AHashSet<NodeId> = ids.iter().copied().chain(specs.iter().flat_map(references)).collect();
+            // A mistyped name is the better answer than a full table.
+            let own: AHashSet<&NodeId> = ids.iter().collect();
+            for id in specs.iter().flat_map(references).filter(|id| !own.contains(id)) {
+                self.slot(id)?;
+            }
             self.graph = self.table.pruned(&self.graph, new, &keep)?;
             pruned = Some(self.graph.clone());
         }

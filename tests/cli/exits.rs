@@ -52,7 +52,7 @@ fn one_what_nobody_holds_is_not_renewed_or_handed_back() {
     ran.refused(1, "w does not hold n");
     assert!(ran.err.contains("without --holder"), "{ran:?}");
     sandbox.run(["release", "n", "--force"]).refused(1, "nobody holds n: it is ready");
-    let object = sandbox.run(["release", "n", "--force", "--json"]).refused_json(1, "not_holder");
+    let object = sandbox.run(["release", "n", "--force", "--json"]).refused_json(1, "not_held");
     assert_eq!((&object["node"], &object["status"]), (&json!("n"), &json!("ready")));
     sandbox.ok(["complete", "n"]);
 }

@@ -183,7 +183,7 @@ impl Model {
 
     /// What is not named stays, what is given as empty is cleared (N3).
     fn apply(&mut self, id: NodeId, spec: &NodeSpec) -> Result<(), No> {
-        for other in references(spec) {
+        for other in spec.parent.flatten().into_iter().chain(spec.needs.iter().map(|need| need.node)) {
             if other == id {
                 return Err(No::new("self_link").node(self.label(id)));
             }
