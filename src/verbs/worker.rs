@@ -263,21 +263,20 @@ impl Worker {
     fn standing(&self, slot: u16, generation: u64, lease: Lease, resume: bool) -> Result<Option<Claim<'_>>, Refusal> {
         let core = self.table.core_mut()?;
         let stopped = |stop| self.table.refusal(stop);
+        core.reclaim(slot, lease.now_ms, None).map_err(stopped)?;
         let word = core.node(slot)?.word.load(Ordering::Acquire);
-        let stands = word.generation() == generation && word.holder() == Some(self.who().slot);
-        if resume && stands && core.renew_lease(slot, word, lease).map_err(stopped)? {
-            // Looked at last: a name that is there now was there when the words were read.
-            let seen = core.settled().map_err(stopped)?;
-            return Ok(seen.knows(self.who()).then(|| Claim::new(self, slot, generation, true)));
-        }
-        if !stands || core.reclaim(slot, lease.now_ms, None).map_err(stopped)?.is_some() {
+        if word.generation() != generation || word.holder() != Some(self.who().slot) {
             return Ok(None);
         }
-        let still = core.node(slot)?.word.load(Ordering::Acquire);
-        if still.generation() != generation || still.holder() != word.holder() {
+        if !resume {
+            return Err(self.busy(slot, generation));
+        }
+        if !core.renew_lease(slot, word, lease).map_err(stopped)? {
             return Ok(None);
         }
-        if resume { Ok(None) } else { Err(self.busy(slot, generation)) }
+        // Looked at last: a name that is there now was there when the words were read.
+        let seen = core.settled().map_err(stopped)?;
+        Ok(seen.knows(self.who()).then(|| Claim::new(self, slot, generation, true)))
     }
 
     fn busy(&self, node: u16, generation: u64) -> Refusal {
