@@ -48,7 +48,7 @@
 //! | `location`, `region` | where a table lives; making, checking and mapping the file |
 //! | `table` | the transitions: every change of a shared word, with its compare-and-swap |
 //! | `verbs` | the API: [`Table`], [`Worker`], [`Claim`] |
-//! | [`formats`] | graphs as files: JSON Lines, WfFormat |
+//! | [`formats`] | graphs as files: JSON Lines, WfFormat, drawings |
 //! | [`run`] | the worker loop around a command |
 
 mod clock;
@@ -78,4 +78,7 @@ pub use node::{
     Reclaimed, Seen, Stats, Status, Task,
 };
 pub use process::is_running;
-pub use verbs::{Claim, CreateOptions, GroupView, LEASE_MS_DEFAULT, LEASE_MS_MAX, Table, Worker};
+pub use verbs::{
+    CHAIN_LABELS_MAX, Claim, CreateOptions, GroupView, LEASE_MS_DEFAULT, LEASE_MS_MAX, Reason, Standing, Table, Why,
+    Worker,
+};

@@ -1,6 +1,6 @@
 //! `list` and `ready`: many nodes, a row each.
 
-use tenure::{Filter, NodeView};
+use tenure::{Filter, NodeView, Seen};
 
 use super::context::Context;
 use super::exit::{CliError, Exit};
@@ -9,9 +9,10 @@ use super::render;
 
 /// Lists the nodes that have not ended, oldest first
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Examples:\n  tenure list --all\n  tenure list --json | jq -r 'select(.status==\"blocked\") | .name'"
-)]
+#[command(after_help = "Examples:
+  tenure list --all
+  tenure list --blocked        `tenure why NODE` names what failed
+  tenure list --json | jq -r 'select(.holder==\"w1\") | .name'")]
 pub struct ListArgs {
     /// Also the nodes that have ended
     #[arg(long)]
@@ -22,6 +23,9 @@ pub struct ListArgs {
     /// Everything
     #[arg(long)]
     all: bool,
+    /// Only the blocked ones: something that they wait for failed or was cancelled
+    #[arg(long, conflicts_with_all = ["terminal", "archived", "all"])]
+    blocked: bool,
 }
 
 /// Lists the nodes that can be claimed now, in the order in which they are given out
@@ -38,7 +42,11 @@ pub struct ReadyArgs {
 /// Runs `list`.
 pub fn list(context: &Context, args: ListArgs) -> Result<Exit, CliError> {
     let filter = Filter { terminal: args.terminal || args.all, archived: args.archived || args.all };
-    let views = context.open()?.list(filter)?;
+    let mut views = context.open()?.list(filter)?;
+    if args.blocked {
+        views.retain(|view| view.status == Seen::Blocked);
+        return answer(context, &views, "nothing is blocked");
+    }
     let none = if filter.terminal { "no nodes" } else { "no live nodes (--terminal, --archived and --all show more)" };
     answer(context, &views, none)
 }

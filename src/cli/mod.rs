@@ -30,10 +30,11 @@ mod run;
 mod sigbus;
 mod stats;
 mod upsert;
+mod why;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use args::GlobalArgs;
 use context::Context;
@@ -73,6 +74,7 @@ enum Verb {
     Get(get::GetArgs),
     List(list::ListArgs),
     Ready(list::ReadyArgs),
+    Why(why::WhyArgs),
     Claim(claim::ClaimArgs),
     ClaimNext(claim::ClaimNextArgs),
     Renew(renew::RenewArgs),
@@ -98,6 +100,11 @@ pub fn main() -> ExitCode {
     exit.into()
 }
 
+/// The command line as clap knows it, for what is made from it: completions and manual pages.
+fn command() -> clap::Command {
+    Cli::command()
+}
+
 fn start(cli: Cli) -> Exit {
     let json = cli.global.json;
     let context = match cli.global.context() {
@@ -117,6 +124,7 @@ fn dispatch(context: &Context, verb: Verb) -> Result<Exit, CliError> {
         Verb::Get(args) => get::run(context, args),
         Verb::List(args) => list::list(context, args),
         Verb::Ready(args) => list::ready(context, args),
+        Verb::Why(args) => why::run(context, args),
         Verb::Claim(args) => claim::claim(context, args),
         Verb::ClaimNext(args) => claim::claim_next(context, args),
         Verb::Renew(args) => renew::run(context, args),

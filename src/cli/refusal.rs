@@ -91,12 +91,14 @@ pub fn hint(refusal: &Refusal) -> Option<String> {
     let text = match refusal {
         Refusal::NoSuchNode { .. } => "`tenure list --all` shows every node; `tenure upsert NAME` makes one".to_owned(),
         Refusal::NotEnded { status: Seen::Claimed, .. } => "complete or release it first".to_owned(),
-        Refusal::NotReady { status: Seen::Blocked, .. } => {
-            "it cannot become ready by itself: `reopen` what failed or was cancelled, or `unlink` it".to_owned()
+        Refusal::NotReady { node, status: Seen::Blocked, .. } => {
+            format!(
+                "it cannot become ready by itself: `tenure why {node}` names what failed; `reopen` or `unlink` that"
+            )
         }
-        Refusal::NotReady { node, .. } => format!("`tenure get {node}` shows what it waits for"),
+        Refusal::NotReady { node, .. } => format!("`tenure why {node}` says who is at work on that"),
         Refusal::Held { node, .. } => {
-            format!("it comes free by itself when its lease runs out; `tenure get {node}` shows when")
+            format!("it comes free by itself when its lease runs out; `tenure why {node}` shows when")
         }
         Refusal::GenerationMismatch { node, .. } => {
             format!(

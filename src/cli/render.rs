@@ -121,7 +121,7 @@ fn needs(view: &NodeView) -> String {
     labels.join(", ")
 }
 
-fn shortened(summary: &str) -> String {
+pub(super) fn shortened(summary: &str) -> String {
     match summary.char_indices().nth(SUMMARY_CHARS_SHOWN) {
         None => escape::cell(summary),
         Some((end, _)) => escape::cell(summary.get(..end).unwrap_or_default()) + "…",
@@ -129,7 +129,7 @@ fn shortened(summary: &str) -> String {
 }
 
 /// Milliseconds as a person says them. Negative: the lease ran out that long ago.
-fn duration(ms: i64) -> String {
+pub(super) fn duration(ms: i64) -> String {
     let sign = if ms < 0 { "-" } else { "" };
     let ms = ms.unsigned_abs();
     let (seconds, minutes, hours) = (ms / 1000, ms / 60_000, ms / 3_600_000);
@@ -141,7 +141,7 @@ fn duration(ms: i64) -> String {
 }
 
 /// Wall-clock milliseconds as a UTC time. A value that is no time (a damaged table can hold any) is shown as it is.
-fn time(ms: u64) -> String {
+pub(super) fn time(ms: u64) -> String {
     let time = i64::try_from(ms).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
     time.map_or_else(|| format!("{ms} ms"), |time| format!("{time:.0}"))
 }

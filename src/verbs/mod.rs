@@ -12,6 +12,7 @@
 //! | `by_name` | renew, release, complete, reclaim, archive for callers that only kept a name and a generation |
 //! | `cut` | one consistent look at the whole table |
 //! | `view` | get, list, ready, stats |
+//! | `why` | what stands between a node and its start |
 
 mod by_name;
 mod claim;
@@ -22,9 +23,11 @@ mod room;
 mod table;
 mod upsert;
 mod view;
+mod why;
 mod worker;
 
 pub use claim::Claim;
 pub use groups::GroupView;
 pub use table::{CreateOptions, LEASE_MS_DEFAULT, LEASE_MS_MAX, Table};
+pub use why::{CHAIN_LABELS_MAX, Reason, Standing, Why};
 pub use worker::Worker;
