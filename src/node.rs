@@ -367,12 +367,26 @@ pub struct Stats {
     pub cancelled: u32,
     /// Archived among the terminal ones.
     pub archived: u32,
+    /// Milliseconds since the ready node that has waited longest could first have been claimed: since it was made, or its
+    /// last dependency was done, whichever came later. Claims and hand-backs in between do not start it anew. `None`:
+    /// nothing is ready.
+    pub oldest_ready_ms: Option<u64>,
+    /// Milliseconds until the first lease runs out; negative when it has and nobody has taken the node back yet. `None`:
+    /// nothing is claimed.
+    pub shortest_lease_ms: Option<i64>,
+    /// Claims with less than a third of their lease left, not run out. Whoever renews every third of the lease, as `run`
+    /// does, is among them only after two renewals were missed.
+    pub leases_ending_soon: u32,
+    /// Claims whose lease has run out and that nobody has taken back yet.
+    pub leases_run_out: u32,
     /// Dependency edges.
     pub edges: u32,
     /// The most edges the table can hold.
     pub edges_max: u32,
     /// Holder names known.
     pub holders: u32,
+    /// Holders that hold a node.
+    pub holders_busy: u32,
     /// The most holder names known at once.
     pub holders_max: u32,
     /// Text blocks that a node or a holder uses.

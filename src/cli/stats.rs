@@ -1,47 +1,100 @@
-//! `stats`: counts of everything.
+//! `stats`: counts of everything, for people, scripts and collectors.
 
 use tenure::Stats;
+use tenure::formats::prometheus;
 
 use super::context::Context;
 use super::escape;
 use super::exit::{CliError, Exit};
+use super::render;
 
-/// Counts the nodes by status, and what else the table holds
+/// Counts the nodes by status, and says how old and how full the table's content is
 #[derive(Debug, clap::Args)]
-pub struct StatsArgs {}
+#[command(after_help = "Examples:
+  tenure stats --json | jq .blocked
+  tenure stats --format prometheus > /var/lib/node_exporter/tenure.prom.new")]
+pub struct StatsArgs {
+    /// How the numbers are written down; --json stands for `json`
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    format: Option<FormatArg>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum FormatArg {
+    /// A line each, for people
+    Text,
+    /// One object
+    Json,
+    /// The text format of Prometheus and OpenMetrics
+    Prometheus,
+}
 
 /// Runs the verb.
-pub fn run(context: &Context, _args: StatsArgs) -> Result<Exit, CliError> {
+pub fn run(context: &Context, args: StatsArgs) -> Result<Exit, CliError> {
+    let format = args.format.unwrap_or(if context.json { FormatArg::Json } else { FormatArg::Text });
+    if context.json && format != FormatArg::Json {
+        return Err(CliError::usage("usage", "--json and --format ask for two formats; leave one out"));
+    }
     let table = context.open()?;
     let stats = table.stats()?;
-    if context.json {
-        context.out.json(&stats)?;
-    } else {
-        let dir = escape::message(&table.dir().display().to_string());
-        context.out.block(&text(&dir, &stats))?;
+    match format {
+        FormatArg::Json => context.out.json(&stats)?,
+        FormatArg::Text => {
+            let dir = escape::message(&table.dir().display().to_string());
+            context.out.block(&text(&dir, &stats))?;
+        }
+        FormatArg::Prometheus => {
+            let mut text = String::new();
+            // Writing to a String does not fail.
+            let _ = prometheus::write(&stats, &mut text);
+            context.out.block(&text)?;
+        }
     }
     Ok(Exit::Done)
 }
 
 fn text(dir: &str, stats: &Stats) -> String {
+    let ready = match stats.oldest_ready_ms {
+        Some(age) => format!("{}, the oldest for {}", stats.ready, duration(age)),
+        None => stats.ready.to_string(),
+    };
     let rows = [
         ("table", dir.to_owned()),
         ("nodes", format!("{} of {}", stats.nodes, stats.capacity)),
-        ("ready", stats.ready.to_string()),
+        ("ready", ready),
         ("todo", stats.todo.to_string()),
         ("blocked", stats.blocked.to_string()),
-        ("claimed", stats.claimed.to_string()),
+        ("claimed", claimed(stats)),
         ("done", stats.done.to_string()),
         ("failed", stats.failed.to_string()),
         ("cancelled", stats.cancelled.to_string()),
         ("archived", stats.archived.to_string()),
         ("edges", format!("{} of {}", stats.edges, stats.edges_max)),
-        ("holders", format!("{} of {}", stats.holders, stats.holders_max)),
+        ("holders", format!("{} of {}, {} busy", stats.holders, stats.holders_max, stats.holders_busy)),
         ("text blocks", reserved(stats.text_blocks, stats.text_blocks_reserved, Some(stats.text_blocks_max))),
         ("versions", reserved(stats.versions, stats.versions_reserved, None)),
         ("version", stats.version.to_string()),
     ];
     rows.iter().map(|(key, value)| format!("{key:<12} {value}\n")).collect()
+}
+
+/// The claims, with what is about to happen to them.
+fn claimed(stats: &Stats) -> String {
+    let mut text = stats.claimed.to_string();
+    if let Some(left) = stats.shortest_lease_ms.filter(|&left| left > 0) {
+        text += &format!(", the first lease runs out in {}", render::duration(left));
+    }
+    if stats.leases_ending_soon > 0 {
+        text += &format!(", {} with less than a third of the lease left", stats.leases_ending_soon);
+    }
+    if stats.leases_run_out > 0 {
+        text += &format!(", {} run out", stats.leases_run_out);
+    }
+    text
+}
+
+fn duration(ms: u64) -> String {
+    render::duration(i64::try_from(ms).unwrap_or(i64::MAX))
 }
 
 /// A count with what some process has in hand and not published yet.

@@ -12,8 +12,10 @@
 //! | `by_name` | renew, release, complete, reclaim, archive for callers that only kept a name and a generation |
 //! | `cut` | one consistent look at the whole table |
 //! | `view` | get, list, ready, stats |
+//! | `ages` | for stats: how long what is ready has waited, and how long leases still run |
 //! | `why` | what stands between a node and its start |
 
+mod ages;
 mod by_name;
 mod claim;
 mod cut;

@@ -12,7 +12,7 @@ use crate::verbs::cut::Cut;
 use crate::word::{NodeWord, Phase};
 
 /// Some text, or `None` for the empty one.
-fn filled(text: String) -> Option<String> {
+pub(crate) fn filled(text: String) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
@@ -85,6 +85,12 @@ impl Table {
         let is_archived = |w: &&NodeWord| matches!(w.state().phase, Phase::Ended { archived: true, .. });
         let present = cut.graph.iter().filter_map(|(slot, _)| cut.words.get(usize::from(slot)));
         stats.archived = present.filter(is_archived).count() as u32;
+        let ages = self.ages(&cut)?;
+        stats.oldest_ready_ms = ages.oldest_ready_ms;
+        stats.shortest_lease_ms = ages.shortest_lease_ms;
+        stats.leases_ending_soon = ages.leases_ending_soon;
+        stats.leases_run_out = ages.leases_run_out;
+        stats.holders_busy = ages.holders_busy;
         Ok(stats)
     }
 
@@ -110,7 +116,7 @@ impl Table {
         Err(Refusal::Contended { tries: TRIES })
     }
 
-    fn view(&self, cut: &Cut, slot: u16) -> Result<Option<NodeView>, Refusal> {
+    pub(crate) fn view(&self, cut: &Cut, slot: u16) -> Result<Option<NodeView>, Refusal> {
         let word = cut.words[usize::from(slot)];
         let Some(node) = cut.graph.node(slot).copied() else { return Ok(None) };
         let Some(texts) = self.texts(cut.root, &cut.graph, slot, word)? else { return Ok(None) };

@@ -1,0 +1,58 @@
+//! For `stats`: how long what is ready has waited, and how long leases still run.
+
+use crate::clock;
+use crate::error::Refusal;
+use crate::node::Seen;
+use crate::sync::Ordering;
+use crate::verbs::Table;
+use crate::verbs::cut::Cut;
+
+/// Times of one cut; the fields of [`Stats`](crate::Stats) with the same names.
+#[derive(Debug, Default)]
+pub(crate) struct Ages {
+    pub(crate) oldest_ready_ms: Option<u64>,
+    pub(crate) shortest_lease_ms: Option<i64>,
+    pub(crate) leases_ending_soon: u32,
+    pub(crate) leases_run_out: u32,
+    pub(crate) holders_busy: u32,
+}
+
+impl Table {
+    pub(crate) fn ages(&self, cut: &Cut) -> Result<Ages, Refusal> {
+        let mut ages = Ages::default();
+        let mut busy = Vec::new();
+        for (slot, node) in cut.graph.iter() {
+            if cut.seen.get(usize::from(slot)) == Some(&Seen::Ready) {
+                let age = self.ready_for_ms(cut, slot, node.created_ms)?;
+                ages.oldest_ready_ms = ages.oldest_ready_ms.max(Some(age));
+            }
+            let Some(&word) = cut.words.get(usize::from(slot)) else { continue };
+            let Some(holder) = word.holder() else { continue };
+            busy.push(holder);
+            let left = self.lease_left_ms(slot, word)?;
+            ages.shortest_lease_ms = Some(ages.shortest_lease_ms.map_or(left, |shortest| shortest.min(left)));
+            let third = (self.core().length_ms(slot, word.generation())? / 3) as i64;
+            if left <= 0 {
+                ages.leases_run_out += 1;
+            } else if left < third {
+                ages.leases_ending_soon += 1;
+            }
+        }
+        // A holder has one claim at a time; of one that went on to the next while the cut was taken, both may be in it.
+        busy.sort_unstable();
+        busy.dedup();
+        ages.holders_busy = busy.len() as u32;
+        Ok(ages)
+    }
+
+    /// How long a ready node could have been claimed: since it was made, or the last of its dependencies was done.
+    fn ready_for_ms(&self, cut: &Cut, slot: u16, created_ms: u64) -> Result<u64, Refusal> {
+        let mut age = clock::wall_now_ms().saturating_sub(created_ms);
+        let now = clock::lease_now_ms();
+        for edge in cut.graph.deps(slot) {
+            let end = self.core().node(edge.parent)?.end.load(Ordering::Relaxed);
+            age = age.min(now.saturating_sub(end.time_ms()));
+        }
+        Ok(age)
+    }
+}
