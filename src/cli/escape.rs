@@ -3,17 +3,7 @@
 
 use std::fmt::Write;
 
-/// Whether a terminal, or the eye, would take this character for something other than text: control characters (C0,
-/// DEL, C1), line separators, marks and overrides of the writing direction, and characters that show as nothing.
-///
-/// The joiners U+200C and U+200D stay: scripts and emoji need them.
-fn is_unsafe(c: char) -> bool {
-    c.is_control()
-        || matches!(c,
-            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}'
-            | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
-            | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
-}
+use tenure::formats::is_unsafe;
 
 /// Whether the text can be printed as it is.
 pub fn is_plain(text: &str) -> bool {

@@ -1,11 +1,27 @@
-//! Graphs as files: what `import`, `run` and `export` read and write.
+//! Graphs as files: what `import`, `run` and `export` read and write, and what else is written for other programs.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `jsonl` | JSON Lines, read and written |
+//! | `wfformat` | WfFormat, read |
+//! | `load` | a graph that was read goes into a table |
+//! | `dot`, `mermaid` | drawings, written |
+//! | `picture` | what a drawing shows, whatever language it is written in |
+//! | `prometheus` | counts for collectors, written |
+//! | `visible` | text without anything that a terminal obeys |
 //!
 //! A reader turns a whole file into a [`Graph`] before anything touches a table, so a file that is wrong anywhere
 //! changes nothing. Every complaint names the line or the task it is about.
 
+pub mod dot;
 mod error;
 pub mod jsonl;
 mod load;
+pub mod mermaid;
+mod picture;
+#[cfg(feature = "cli")]
+pub mod prometheus;
+mod visible;
 pub mod wfformat;
 
 use std::io::BufRead;
@@ -14,6 +30,7 @@ use ahash::AHashMap;
 
 pub use error::{FormatError, Place};
 pub use load::{LoadError, Loaded};
+pub use visible::is_unsafe;
 
 use crate::id::NodeId;
 use crate::node::NodeSpec;
