@@ -30,6 +30,7 @@ mod run;
 mod sigbus;
 mod stats;
 mod upsert;
+mod util;
 mod why;
 
 use std::process::ExitCode;
@@ -88,6 +89,7 @@ enum Verb {
     Export(export::ExportArgs),
     Run(run::RunArgs),
     Stats(stats::StatsArgs),
+    Util(util::UtilArgs),
 }
 
 /// Runs the program.
@@ -138,5 +140,6 @@ fn dispatch(context: &Context, verb: Verb) -> Result<Exit, CliError> {
         Verb::Export(args) => export::run(context, args),
         Verb::Run(args) => run::run(context, args),
         Verb::Stats(args) => stats::run(context, args),
+        Verb::Util(args) => util::run(context, args),
     }
 }
