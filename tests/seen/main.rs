@@ -1,1 +1,27 @@
+//! Looking at a table from outside: `why`, `list --blocked`, drawings, `stats`, completions and manual pages.
 
+#[path = "../cli/support.rs"]
+#[allow(dead_code, reason = "shared with the tests of the command line, which use all of it")]
+mod support;
+
+mod blocked;
+mod drawings;
+mod hostile;
+mod pipes;
+mod stats;
+mod util;
+mod why;
+
+/// A file of tests that nobody names here would never run.
+#[test]
+fn every_file_here_is_named_here() {
+    let named: Vec<&str> =
+        include_str!("main.rs").lines().filter_map(|line| line.strip_prefix("mod ")?.strip_suffix(';')).collect();
+    for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/seen")).expect("this directory") {
+        let path = entry.expect("an entry").path();
+        let stem = path.file_stem().and_then(|stem| stem.to_str()).expect("a plain file name").to_owned();
+        if path.extension().is_some_and(|extension| extension == "rs") && stem != "main" {
+            assert!(named.contains(&stem.as_str()), "{stem}.rs is not in main.rs");
+        }
+    }
+}
