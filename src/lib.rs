@@ -79,6 +79,6 @@ pub use node::{
 };
 pub use process::is_running;
 pub use verbs::{
-    CHAIN_LABELS_MAX, Claim, CreateOptions, GroupView, LEASE_MS_DEFAULT, LEASE_MS_MAX, Reason, Standing, Table, Why,
+    CHAIN_LABELS_MAX, Claim, CreateOptions, GroupView, LEASE_MS_DEFAULT, LEASE_MS_MAX, Reason, Table, Upstream, Why,
     Worker,
 };

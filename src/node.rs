@@ -367,9 +367,9 @@ pub struct Stats {
     pub cancelled: u32,
     /// Archived among the terminal ones.
     pub archived: u32,
-    /// Milliseconds since the ready node that has waited longest could first have been claimed: since it was made, or its
-    /// last dependency was done, whichever came later. Claims and hand-backs in between do not start it anew. `None`:
-    /// nothing is ready.
+    /// Milliseconds since the ready node that has waited longest could first have been claimed: since it was made, its last
+    /// dependency ended, or the delay after its last attempt was over, whichever came latest. Other claims and hand-backs
+    /// in between do not start it anew. `None`: nothing is ready.
     pub oldest_ready_ms: Option<u64>,
     /// Milliseconds until the first lease runs out; negative when it has and nobody has taken the node back yet. `None`:
     /// nothing is claimed.

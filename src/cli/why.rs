@@ -1,6 +1,6 @@
 //! `why`: what stands between a node and its start, in sentences.
 
-use tenure::{NodeId, Reason, Seen, Standing, Why};
+use tenure::{NodeId, OnFailure, Reason, Seen, Upstream, Why};
 
 use super::context::Context;
 use super::escape;
@@ -41,9 +41,11 @@ pub fn run(context: &Context, args: WhyArgs) -> Result<Exit, CliError> {
 /// What the reasons come to, sorted by where in the text they go.
 #[derive(Default)]
 struct Sorted<'a> {
-    failed: Vec<(&'a Standing, &'a [String])>,
-    waits_for: Vec<&'a Standing>,
-    behind: Vec<&'a Standing>,
+    failed: Vec<(&'a Upstream, &'a [String])>,
+    /// Each row with what goes behind it.
+    waits_for: Vec<(&'a Upstream, &'static str)>,
+    behind: Vec<(&'a Upstream, &'static str)>,
+    group: Option<(&'a str, u32, &'a [Upstream])>,
     role: Option<&'a str>,
     ready_before: u32,
 }
@@ -53,9 +55,10 @@ impl<'a> Sorted<'a> {
         let mut sorted = Sorted::default();
         for reason in &why.reasons {
             match reason {
-                Reason::Failed { node, chain } => sorted.failed.push((node, chain)),
-                Reason::WaitsFor { node } => sorted.waits_for.push(node),
-                Reason::Behind { node } => sorted.behind.push(node),
+                Reason::Failed { node, chain } | Reason::Skipped { node, chain } => sorted.failed.push((node, chain)),
+                Reason::WaitsFor { node, on_failure } => sorted.waits_for.push((node, if_it_fails(*on_failure))),
+                Reason::Behind { node } => sorted.behind.push((node, "")),
+                Reason::GroupFull { group, limit, claimed } => sorted.group = Some((group, *limit, claimed)),
                 Reason::WantsRole { role } => sorted.role = Some(role),
                 Reason::GoesAfter { ready } => sorted.ready_before = *ready,
                 // Told from the fields of the node itself.
@@ -64,7 +67,7 @@ impl<'a> Sorted<'a> {
         }
         // What leads to a failure has been named with it.
         if !sorted.failed.is_empty() {
-            sorted.waits_for.retain(|node| node.status != Seen::Blocked);
+            sorted.waits_for.retain(|(node, _)| node.status != Seen::Blocked);
         }
         sorted
     }
@@ -78,6 +81,7 @@ fn text(why: &Why) -> String {
         Seen::Todo => todo(why, &sorted),
         Seen::Blocked => blocked(why, &sorted),
         Seen::Claimed => claimed(why, &sorted),
+        Seen::Cancelled if why.node.skipped_by.is_some() => skipped(why, &sorted),
         Seen::Done | Seen::Failed | Seen::Cancelled => ended(why),
     };
     if let (Some(role), false) = (sorted.role, why.node.status == Seen::Ready) {
@@ -91,31 +95,72 @@ fn text(why: &Why) -> String {
     out
 }
 
+/// Behind a row: what becomes of the node if that one fails, when it is not blocked by it.
+fn if_it_fails(on_failure: OnFailure) -> &'static str {
+    match on_failure {
+        OnFailure::Block => "",
+        OnFailure::Skip => "; skipped if that fails",
+        OnFailure::Continue => "; goes on if that fails",
+    }
+}
+
 fn ready(why: &Why, sorted: &Sorted<'_>) -> String {
     let (me, handle) = (label(why), handle(why.node.name.as_deref(), why.node.id));
-    let mut out = match sorted.role {
-        None => format!("{me} is ready: nothing stands in its way.\n`tenure claim {handle} --holder NAME` takes it.\n"),
-        Some(role) => format!(
-            "{me} is ready, for a worker that offers the role {}.\n`tenure claim {handle} --holder NAME` takes it.\n",
-            escape::cell(role)
-        ),
+    let take = format!("`tenure claim {handle} --holder NAME` takes it");
+    let mut out = match (sorted.group, sorted.role) {
+        (Some((group, limit, claimed)), _) => {
+            let of_limit = format!("{} of {limit}", claimed.len());
+            let rows = rows(&claimed.iter().map(|node| (node, "")).collect::<Vec<_>>());
+            format!("{me} is ready, but its group {} is full, {of_limit} claimed:\n{rows}", escape::cell(group))
+        }
+        (None, None) => format!("{me} is ready: nothing stands in its way.\n{take}.\n"),
+        (None, Some(_)) => format!("{me} is ready.\n{take}.\n"),
     };
+    if let Some(role) = sorted.role {
+        out += &format!("`claim-next` gives it only to a worker that offers the role {}.\n", escape::cell(role));
+    }
     match sorted.ready_before {
         0 => {}
         1 => out += "`claim-next` gives out 1 other ready node before it.\n",
         n => out += &format!("`claim-next` gives out {n} other ready nodes before it.\n"),
     }
-    out
+    out + &attempts(why)
 }
 
 fn todo(why: &Why, sorted: &Sorted<'_>) -> String {
-    let mut out = format!("{} is todo: it waits for\n", label(why));
+    let me = label(why);
+    if let Some(left_ms) = why.node.retry_in_ms {
+        let left = render::duration(i64::try_from(left_ms).unwrap_or(i64::MAX));
+        let out = format!("{me} is todo: an attempt was lost or failed, and it is left alone for another {left}.\n");
+        return out + &attempts(why);
+    }
+    let mut out = format!("{me} is todo: it waits for\n");
     out += &rows(&sorted.waits_for);
     if !sorted.behind.is_empty() {
         out += "and through them for\n";
         out += &rows(&sorted.behind);
     }
-    out
+    out + &attempts(why)
+}
+
+/// How many attempts a node that is open has had, if it has had any.
+fn attempts(why: &Why) -> String {
+    match (why.node.attempts, why.node.max_attempts) {
+        (0, _) => String::new(),
+        (1, 0) => "It was claimed once before.\n".to_owned(),
+        (n, 0) => format!("It was claimed {n} times before.\n"),
+        (n, most) => format!("It has had {n} of {most} attempts.\n"),
+    }
+}
+
+fn skipped(why: &Why, sorted: &Sorted<'_>) -> String {
+    let me = label(why);
+    let mut out = String::new();
+    for (root, chain) in sorted.failed.iter().take(NAMED) {
+        out += &format!("{me} is skipped: {}\n", failure(root, chain));
+    }
+    out += &more(sorted.failed.len());
+    out + &way_out(&me, &sorted.failed)
 }
 
 fn blocked(why: &Why, sorted: &Sorted<'_>) -> String {
@@ -139,7 +184,7 @@ fn blocked(why: &Why, sorted: &Sorted<'_>) -> String {
 }
 
 /// What failed, and how the node depends on it.
-fn failure(root: &Standing, chain: &[String]) -> String {
+fn failure(root: &Upstream, chain: &[String]) -> String {
     let name = escape::cell(&root.label());
     let how = if root.status == Seen::Cancelled { "was cancelled" } else { "failed" };
     let summary = match root.summary.as_deref() {
@@ -170,7 +215,7 @@ fn steps(chain: &[String]) -> String {
 }
 
 /// What can be done about what failed.
-fn way_out(me: &str, failed: &[(&Standing, &[String])]) -> String {
+fn way_out(me: &str, failed: &[(&Upstream, &[String])]) -> String {
     match failed {
         [] => String::new(),
         [(root, _)] => format!("`tenure reopen {}` tries again.\n", handle(root.name.as_deref(), root.id)),
@@ -182,7 +227,12 @@ fn claimed(why: &Why, sorted: &Sorted<'_>) -> String {
     let (me, node) = (label(why), &why.node);
     let holder = escape::cell(node.holder.as_deref().unwrap_or_default());
     let left = node.lease_left_ms.unwrap_or(0);
-    let mut out = format!("{me} is claimed by {holder} at generation {}, {}.\n", node.generation, lease(left));
+    let attempt = match node.max_attempts {
+        0 => String::new(),
+        most => format!(", attempt {} of {most}", node.attempts),
+    };
+    let generation = node.generation;
+    let mut out = format!("{me} is claimed by {holder} at generation {generation}{attempt}, {}.\n", lease(left));
     if left <= 0 {
         out += "Whoever looks for work next takes it back; `tenure reclaim` does so now.\n";
     }
@@ -205,8 +255,12 @@ fn ended(why: &Why) -> String {
         None => String::new(),
     };
     let at = node.finished_at_ms.map(|ms| format!(" at {}", render::time(ms))).unwrap_or_default();
+    let after = match (node.attempts, node.max_attempts) {
+        (_, 0) => String::new(),
+        (n, most) => format!(" after {n} of {most} attempts"),
+    };
     let mut out = match node.status {
-        Seen::Failed => format!("{me} failed{at}{summary}.\n`tenure reopen {handle}` tries again.\n"),
+        Seen::Failed => format!("{me} failed{at}{after}{summary}.\n`tenure reopen {handle}` tries again.\n"),
         Seen::Cancelled => format!("{me} was cancelled{at}{summary}.\n`tenure reopen {handle}` takes it up again.\n"),
         _ => format!("{me} is done{at}{summary}.\n`tenure reopen {handle}` has it done once more.\n"),
     };
@@ -216,12 +270,12 @@ fn ended(why: &Why) -> String {
     out
 }
 
-/// A row for each node that is waited for, and how many more there are.
-fn rows(nodes: &[&Standing]) -> String {
+/// A row for each node, with what goes behind it, and how many more there are.
+fn rows(nodes: &[(&Upstream, &str)]) -> String {
     let named: Vec<(String, String)> =
-        nodes.iter().take(NAMED).map(|node| (escape::cell(&node.label()), standing(node))).collect();
+        nodes.iter().take(NAMED).map(|(node, behind)| (escape::cell(&node.label()), upstream(node) + behind)).collect();
     let width = named.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0);
-    let mut out: String = named.iter().map(|(label, standing)| format!("  {label:<width$}  {standing}\n")).collect();
+    let mut out: String = named.iter().map(|(label, upstream)| format!("  {label:<width$}  {upstream}\n")).collect();
     out += &more(nodes.len());
     out
 }
@@ -234,7 +288,7 @@ fn more(count: usize) -> String {
 }
 
 /// How a node that is waited for stands.
-fn standing(node: &Standing) -> String {
+fn upstream(node: &Upstream) -> String {
     match (node.status, &node.holder, &node.role) {
         (Seen::Claimed, Some(holder), _) => {
             format!("claimed by {}, {}", escape::cell(holder), lease(node.lease_left_ms.unwrap_or(0)))
@@ -243,6 +297,10 @@ fn standing(node: &Standing) -> String {
             format!("ready, for a worker that offers the role {}", escape::cell(role))
         }
         (Seen::Ready, ..) => "ready, not claimed yet".to_owned(),
+        (Seen::Todo, ..) if node.retry_in_ms.is_some() => {
+            let left = render::duration(node.retry_in_ms.and_then(|ms| i64::try_from(ms).ok()).unwrap_or(i64::MAX));
+            format!("todo, left alone for another {left} after an attempt")
+        }
         (status @ (Seen::Todo | Seen::Blocked), ..) => {
             format!("{}, waits for {} itself", status.name(), node.waits_for)
         }

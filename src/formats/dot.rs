@@ -10,7 +10,8 @@ use super::visible;
 use crate::node::NodeView;
 
 /// Writes the nodes of one look, oldest first, as a directed graph: an edge leads from a node to what waits for it, a
-/// dashed line to what belongs under it. What is on the critical path has a thick red outline.
+/// dashed line to what belongs under it. What is on the critical path has a thick red outline. An edge whose failure does not
+/// block says what it does instead.
 ///
 /// A reference to a node that is not among `nodes` is left out.
 ///
@@ -34,7 +35,13 @@ pub fn write(nodes: &[NodeView], out: &mut dyn Write) -> Result<()> {
         writeln!(out, "];")?;
     }
     for edge in &picture.edges {
-        let style = if edge.is_critical { format!(" [color=\"{CRITICAL}\", penwidth=3]") } else { String::new() };
+        let critical = if edge.is_critical { format!("color=\"{CRITICAL}\", penwidth=3") } else { String::new() };
+        let label = edge.label.map(|label| format!("label=\"{label}\", fontsize=9")).unwrap_or_default();
+        let style = match (critical.is_empty(), label.is_empty()) {
+            (true, true) => String::new(),
+            (false, false) => format!(" [{critical}, {label}]"),
+            _ => format!(" [{critical}{label}]"),
+        };
         writeln!(out, "  n{} -> n{}{style};", edge.from, edge.to)?;
     }
     for (parent, child) in &picture.families {

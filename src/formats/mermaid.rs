@@ -20,7 +20,8 @@ const EVERY: [Seen; 7] =
     [Seen::Ready, Seen::Todo, Seen::Blocked, Seen::Claimed, Seen::Done, Seen::Failed, Seen::Cancelled];
 
 /// Writes the nodes of one look, oldest first, as a flowchart: an arrow leads from a node to what waits for it, a dotted
-/// line to what belongs under it. The critical path is thick and red.
+/// line to what belongs under it. The critical path is thick and red. An edge whose failure does not block says what it
+/// does instead.
 ///
 /// A reference to a node that is not among `nodes` is left out.
 ///
@@ -36,7 +37,8 @@ pub fn write(nodes: &[NodeView], out: &mut dyn Write) -> Result<()> {
     }
     for edge in &picture.edges {
         let arrow = if edge.is_critical { "==>" } else { "-->" };
-        writeln!(out, "  n{} {arrow} n{}", edge.from, edge.to)?;
+        let label = edge.label.map(|label| format!("|{label}|")).unwrap_or_default();
+        writeln!(out, "  n{} {arrow}{label} n{}", edge.from, edge.to)?;
     }
     for (parent, child) in &picture.families {
         writeln!(out, "  n{parent} -.- n{child}")?;

@@ -3,7 +3,7 @@
 
 use ahash::AHashMap;
 
-use crate::node::{NodeView, Seen};
+use crate::node::{NodeView, OnFailure, Seen};
 
 /// Colour of the critical path.
 pub(super) const CRITICAL: &str = "#d00000";
@@ -40,6 +40,8 @@ pub(super) struct Edge {
     pub(super) from: usize,
     pub(super) to: usize,
     pub(super) is_critical: bool,
+    /// What becomes of `to` if `from` fails, in a word, when it is not blocked by that.
+    pub(super) label: Option<&'static str>,
 }
 
 /// The nodes of one look at the table, with what follows from them.
@@ -58,10 +60,18 @@ impl Picture<'_> {
         let names = nodes.iter().enumerate().filter_map(|(at, node)| Some((node.name.clone()?, at)));
         let ids = nodes.iter().enumerate().map(|(at, node)| (node.id.to_string(), at));
         let place: AHashMap<String, usize> = ids.chain(names).collect();
-        let mut pairs = Vec::new();
+        let (mut pairs, mut labels) = (Vec::new(), Vec::new());
         let mut families = Vec::new();
         for (at, node) in nodes.iter().enumerate() {
-            pairs.extend(node.depends_on.iter().filter_map(|label| Some((*place.get(label)?, at))));
+            for (label, on_failure) in node.depends_on.iter().zip(&node.on_failure) {
+                let Some(&from) = place.get(label) else { continue };
+                pairs.push((from, at));
+                labels.push(match on_failure {
+                    OnFailure::Block => None,
+                    OnFailure::Skip => Some("skip"),
+                    OnFailure::Continue => Some("continue"),
+                });
+            }
             families.extend(node.parent.iter().filter_map(|label| Some((*place.get(label)?, at))));
         }
         let path = critical_path(nodes, &pairs);
@@ -73,7 +83,8 @@ impl Picture<'_> {
             }
         }
         let on_path = |from: usize, to| next_on_path.get(from).copied().flatten() == Some(to);
-        let edges = pairs.into_iter().map(|(from, to)| Edge { from, to, is_critical: on_path(from, to) }).collect();
+        let edge = |((from, to), label)| Edge { from, to, is_critical: on_path(from, to), label };
+        let edges = pairs.into_iter().zip(labels).map(edge).collect();
         Picture { nodes, is_critical, edges, families }
     }
 }
@@ -112,8 +123,9 @@ fn critical_path(nodes: &[NodeView], edges: &[(usize, usize)]) -> Vec<usize> {
 
 /// The second line of a node: what it is, in words.
 pub(super) fn status_line(node: &NodeView) -> String {
-    match &node.holder {
-        Some(holder) => format!("{} by {holder}", node.status.name()),
-        None => node.status.name().to_owned(),
+    match (&node.holder, &node.skipped_by) {
+        (Some(holder), _) => format!("{} by {holder}", node.status.name()),
+        (None, Some(_)) => "skipped".to_owned(),
+        (None, None) => node.status.name().to_owned(),
     }
 }

@@ -6,6 +6,7 @@ use crate::node::Seen;
 use crate::sync::Ordering;
 use crate::verbs::Table;
 use crate::verbs::cut::Cut;
+use crate::word::NodeWord;
 
 /// Times of one cut; the fields of [`Stats`](crate::Stats) with the same names.
 #[derive(Debug, Default)]
@@ -22,11 +23,11 @@ impl Table {
         let mut ages = Ages::default();
         let mut busy = Vec::new();
         for (slot, node) in cut.graph.iter() {
-            if cut.seen.get(usize::from(slot)) == Some(&Seen::Ready) {
-                let age = self.ready_for_ms(cut, slot, node.created_ms)?;
+            let Some(&word) = cut.words.get(usize::from(slot)) else { continue };
+            if cut.seen(slot) == Seen::Ready {
+                let age = self.ready_for_ms(cut, slot, word, node.created_ms)?;
                 ages.oldest_ready_ms = ages.oldest_ready_ms.max(Some(age));
             }
-            let Some(&word) = cut.words.get(usize::from(slot)) else { continue };
             let Some(holder) = word.holder() else { continue };
             busy.push(holder);
             let left = self.lease_left_ms(slot, word)?;
@@ -45,10 +46,14 @@ impl Table {
         Ok(ages)
     }
 
-    /// How long a ready node could have been claimed: since it was made, or the last of its dependencies was done.
-    fn ready_for_ms(&self, cut: &Cut, slot: u16, created_ms: u64) -> Result<u64, Refusal> {
+    /// How long a ready node could have been claimed: since it was made, the last of its dependencies ended, or the
+    /// delay after its last attempt was over.
+    fn ready_for_ms(&self, cut: &Cut, slot: u16, word: NodeWord, created_ms: u64) -> Result<u64, Refusal> {
         let mut age = clock::wall_now_ms().saturating_sub(created_ms);
         let now = clock::lease_now_ms();
+        if let Some(until_ms) = self.core().node(slot)?.left_alone_until_ms(word) {
+            age = age.min(now.saturating_sub(until_ms));
+        }
         for edge in cut.graph.deps(slot) {
             let end = self.core().node(edge.parent)?.end.load(Ordering::Relaxed);
             age = age.min(now.saturating_sub(end.time_ms()));

@@ -31,5 +31,5 @@ mod worker;
 pub use claim::Claim;
 pub use groups::GroupView;
 pub use table::{CreateOptions, LEASE_MS_DEFAULT, LEASE_MS_MAX, Table};
-pub use why::{CHAIN_LABELS_MAX, Reason, Standing, Why};
+pub use why::{CHAIN_LABELS_MAX, Reason, Upstream, Why};
 pub use worker::Worker;

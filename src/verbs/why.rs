@@ -6,13 +6,14 @@
 use serde::Serialize;
 
 use crate::error::Refusal;
+use crate::graph::Edge;
 use crate::id::NodeId;
-use crate::node::{NodeView, Outcome, Seen};
+use crate::node::{NodeView, OnFailure, Seen};
+use crate::standing::Standing;
 use crate::table::TRIES;
 use crate::verbs::Table;
 use crate::verbs::cut::Cut;
 use crate::verbs::view::filled;
-use crate::word::Phase;
 
 /// The most labels that the chains of one answer hold, besides the first chain, which is always whole. Thousands of
 /// failures, each at the far end of a long chain, would make an answer of many megabytes otherwise.
@@ -52,20 +53,44 @@ pub enum Reason {
     /// A node that it waits for, directly or through others, failed or was cancelled: it cannot become ready by itself.
     Failed {
         /// The node that failed or was cancelled.
-        node: Standing,
+        node: Upstream,
         /// Labels of the nodes from this one to the failed one, both included; each waits for the next. Of all such
         /// chains a shortest. Empty: left out, since the chains before it fill the answer ([`CHAIN_LABELS_MAX`]).
+        chain: Vec<String>,
+    },
+    /// A node that it waits for, directly or through others, failed or was cancelled, and it is skipped because of that:
+    /// seen as cancelled until that one is reopened.
+    Skipped {
+        /// The node that failed or was cancelled.
+        node: Upstream,
+        /// As with [`Reason::Failed`].
         chain: Vec<String>,
     },
     /// A dependency that has not ended.
     WaitsFor {
         /// The dependency.
-        node: Standing,
+        node: Upstream,
+        /// What becomes of this one if that one fails.
+        on_failure: OnFailure,
     },
-    /// A node behind the dependencies that could be worked on now, or is.
+    /// A node behind the dependencies that could be worked on now or after a delay, or is.
     Behind {
-        /// The node, ready or claimed.
-        node: Standing,
+        /// The node, ready, claimed or left alone for a while.
+        node: Upstream,
+    },
+    /// An attempt was lost or failed, and the node is left alone before the next.
+    LeftAlone {
+        /// Milliseconds until it can be claimed again.
+        retry_in_ms: u64,
+    },
+    /// As many nodes of its group are claimed as may be.
+    GroupFull {
+        /// The group.
+        group: String,
+        /// How many of its nodes may be claimed at once.
+        limit: u32,
+        /// Those that are.
+        claimed: Vec<Upstream>,
     },
     /// Only a worker that offers this role is given it.
     WantsRole {
@@ -79,9 +104,9 @@ pub enum Reason {
     },
 }
 
-/// How another node stands.
+/// How another node stands: one that the node waits for, directly or through others, or that has its group's seat.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Standing {
+pub struct Upstream {
     /// 128-bit id.
     pub id: NodeId,
     /// The unique name, when it has one.
@@ -94,13 +119,15 @@ pub struct Standing {
     pub lease_left_ms: Option<i64>,
     /// Role that a worker must offer.
     pub role: Option<String>,
-    /// How many of its own dependencies are not done.
+    /// Milliseconds until it can be claimed again after an attempt that was lost or failed.
+    pub retry_in_ms: Option<u64>,
+    /// How many of its own dependencies keep it from being ready.
     pub waits_for: u32,
     /// Free text: with a failed node, mostly why it failed.
     pub summary: Option<String>,
 }
 
-impl Standing {
+impl Upstream {
     /// The name if it has one, else the id.
     pub fn label(&self) -> String {
         self.name.clone().unwrap_or_else(|| self.id.to_string())
@@ -139,7 +166,7 @@ struct Behind {
     through: Vec<Option<u16>>,
     /// Failed and cancelled nodes, nearest first.
     failed: Vec<u16>,
-    /// Ready and claimed nodes that are no direct dependencies, nearest first.
+    /// Nodes that can be worked on, or are, and are no direct dependencies; nearest first.
     startable: Vec<u16>,
 }
 
@@ -147,13 +174,13 @@ impl Look<'_> {
     fn why(&self, slot: u16) -> Result<Option<Why>, Refusal> {
         let Some(node) = self.table.view(self.cut, slot)? else { return Ok(None) };
         let Some(reasons) = self.reasons(slot, &node)? else { return Ok(None) };
-        let holds_up = if self.is_done(slot) { 0 } else { self.holds_up(slot) };
-        Ok(Some(Why { node, holds_up, reasons }))
+        Ok(Some(Why { node, holds_up: self.holds_up(slot), reasons }))
     }
 
     fn reasons(&self, slot: u16, node: &NodeView) -> Result<Option<Vec<Reason>>, Refusal> {
         let mut reasons = Vec::new();
-        if node.status.is_terminal() {
+        let standing = self.standing(slot);
+        if let Standing::Ended(_) = standing {
             reasons.push(Reason::Ended { status: node.status });
             if node.archived {
                 reasons.push(Reason::Archived);
@@ -167,31 +194,71 @@ impl Look<'_> {
         if !self.push_failed(&mut reasons, slot, &behind)? {
             return Ok(None);
         }
-        for edge in self.cut.graph.deps(slot).iter().filter(|e| !self.is_ended(e.parent)) {
-            let Some(node) = self.standing(edge.parent)? else { return Ok(None) };
-            reasons.push(Reason::WaitsFor { node });
+        if standing == Standing::Skipped {
+            return Ok(Some(reasons));
+        }
+        for edge in self.cut.unsatisfied(slot).filter(|edge| !self.standing(edge.parent).is_over()) {
+            let Some(node) = self.upstream(edge.parent)? else { return Ok(None) };
+            reasons.push(Reason::WaitsFor { node, on_failure: edge.on_failure });
         }
         for &other in &behind.startable {
-            let Some(node) = self.standing(other)? else { return Ok(None) };
+            let Some(node) = self.upstream(other)? else { return Ok(None) };
             reasons.push(Reason::Behind { node });
         }
-        if let (Some(role), false) = (&node.role, node.status == Seen::Claimed) {
-            reasons.push(Reason::WantsRole { role: role.clone() });
+        if let Some(retry_in_ms) = node.retry_in_ms {
+            reasons.push(Reason::LeftAlone { retry_in_ms });
         }
-        if node.status == Seen::Ready {
-            let ready = self.ready_before(slot);
-            if ready > 0 {
-                reasons.push(Reason::GoesAfter { ready });
-            }
+        if standing != Standing::Claimed && !self.push_wanted(&mut reasons, slot, node)? {
+            return Ok(None);
         }
         Ok(Some(reasons))
     }
 
+    /// Adds what keeps a node from one worker or another although it may be ready. False: look anew.
+    fn push_wanted(&self, reasons: &mut Vec<Reason>, slot: u16, node: &NodeView) -> Result<bool, Refusal> {
+        let is_ready = self.standing(slot) == Standing::Ready;
+        if let (Some(group), true) = (&node.group, is_ready) {
+            match self.full_group(slot)? {
+                None => return Ok(false),
+                Some(None) => {}
+                Some(Some((limit, claimed))) => {
+                    reasons.push(Reason::GroupFull { group: group.clone(), limit, claimed });
+                }
+            }
+        }
+        if let Some(role) = &node.role {
+            reasons.push(Reason::WantsRole { role: role.clone() });
+        }
+        let ready = if is_ready { self.ready_before(slot) } else { 0 };
+        if ready > 0 {
+            reasons.push(Reason::GoesAfter { ready });
+        }
+        Ok(true)
+    }
+
+    /// The limit of the node's group and the nodes that are claimed, when those are as many as may be; the outer `None`:
+    /// look anew.
+    #[expect(clippy::option_option, reason = "a group that is not full and a look that is out of date are two answers")]
+    fn full_group(&self, slot: u16) -> Result<Option<Option<(u32, Vec<Upstream>)>>, Refusal> {
+        let graph = &self.cut.graph;
+        let Some(number) = graph.node(slot).map(|node| node.policy.group()) else { return Ok(None) };
+        let Some(Some(group)) = graph.groups.get(usize::from(number)) else { return Ok(Some(None)) };
+        let mut claimed = Vec::new();
+        for (member, node) in graph.iter() {
+            if node.policy.group() == number && self.standing(member) == Standing::Claimed {
+                let Some(upstream) = self.upstream(member)? else { return Ok(None) };
+                claimed.push(upstream);
+            }
+        }
+        Ok(Some((claimed.len() >= group.limit as usize).then_some((group.limit, claimed))))
+    }
+
     /// Adds what failed behind the node. False: look anew.
     fn push_failed(&self, reasons: &mut Vec<Reason>, slot: u16, behind: &Behind) -> Result<bool, Refusal> {
+        let is_skipped = self.standing(slot) == Standing::Skipped;
         let mut labels = 0;
         for (i, &root) in behind.failed.iter().enumerate() {
-            let Some(node) = self.standing(root)? else { return Ok(false) };
+            let Some(node) = self.upstream(root)? else { return Ok(false) };
             let path = behind.path(slot, root);
             let mut chain = Vec::new();
             if i == 0 || labels + path.len() <= CHAIN_LABELS_MAX {
@@ -201,7 +268,7 @@ impl Look<'_> {
                     chain.push(label);
                 }
             }
-            reasons.push(Reason::Failed { node, chain });
+            reasons.push(if is_skipped { Reason::Skipped { node, chain } } else { Reason::Failed { node, chain } });
         }
         Ok(true)
     }
@@ -214,23 +281,36 @@ impl Look<'_> {
         let mut at = 0;
         while let Some(&waiting) = queue.get(at) {
             at += 1;
-            for edge in self.cut.graph.deps(waiting) {
+            for edge in self.cut.unsatisfied(waiting).filter(|edge| self.counts(slot, waiting, edge)) {
                 let Some(through @ None) = behind.through.get_mut(usize::from(edge.parent)) else { continue };
                 *through = Some(waiting);
-                match self.phase(edge.parent) {
-                    Some(Phase::Ended { outcome: Outcome::Done, .. }) => {}
-                    Some(Phase::Ended { .. }) => behind.failed.push(edge.parent),
-                    _ => {
-                        queue.push(edge.parent);
-                        let is_startable = matches!(self.seen(edge.parent), Seen::Ready | Seen::Claimed);
-                        if waiting != slot && is_startable {
-                            behind.startable.push(edge.parent);
-                        }
-                    }
+                if let Standing::Ended(_) = self.standing(edge.parent) {
+                    behind.failed.push(edge.parent);
+                    continue;
+                }
+                queue.push(edge.parent);
+                if waiting != slot && self.is_startable(edge.parent) {
+                    behind.startable.push(edge.parent);
                 }
             }
         }
         behind
+    }
+
+    /// Whether an edge that is not satisfied is one for which the node asked about waits.
+    fn counts(&self, asked: u16, waiting: u16, edge: &Edge) -> bool {
+        let fails_to_skip = edge.on_failure == OnFailure::Skip && self.standing(edge.parent).is_failure();
+        match self.standing(waiting) {
+            // What else a skipped node would wait for makes no difference.
+            Standing::Skipped => fails_to_skip,
+            // A claim goes on although its node would be skipped now; it can only not be done.
+            Standing::Claimed => waiting == asked || !fails_to_skip,
+            _ => true,
+        }
+    }
+
+    fn is_startable(&self, slot: u16) -> bool {
+        matches!(self.standing(slot), Standing::Ready | Standing::Claimed) || self.cut.left_alone_ms(slot).is_some()
     }
 
     /// How many nodes that have not ended wait for it, directly or through others.
@@ -240,35 +320,39 @@ impl Look<'_> {
         let mut count = 0;
         for &other in &self.cut.plan.topological {
             let is_behind = |dep: u16| dep == slot || waits.get(usize::from(dep)).copied().unwrap_or(false);
-            if !self.is_ended(other) && self.cut.graph.deps(other).iter().any(|e| is_behind(e.parent)) {
-                if let Some(waits) = waits.get_mut(usize::from(other)) {
-                    *waits = true;
-                }
-                count += 1;
+            let standing = self.standing(other);
+            if matches!(standing, Standing::Ended(_)) || !self.cut.unsatisfied(other).any(|e| is_behind(e.parent)) {
+                continue;
             }
+            if let Some(waits) = waits.get_mut(usize::from(other)) {
+                *waits = true;
+            }
+            // A skipped one waits for nothing, but others may be blocked by it.
+            count += u32::from(standing != Standing::Skipped);
         }
         count
     }
 
     fn ready_before(&self, slot: u16) -> u32 {
         let before = self.cut.order.iter().take_while(|&&other| other != slot);
-        before.filter(|&&other| self.seen(other) == Seen::Ready).count() as u32
+        before.filter(|&&other| self.standing(other) == Standing::Ready).count() as u32
     }
 
-    fn standing(&self, slot: u16) -> Result<Option<Standing>, Refusal> {
+    fn upstream(&self, slot: u16) -> Result<Option<Upstream>, Refusal> {
         let (Some(node), Some(&word)) = (self.cut.graph.node(slot), self.cut.words.get(usize::from(slot))) else {
             return Ok(None);
         };
         let Some(texts) = self.table.texts(&self.cut.graph, slot, word)? else { return Ok(None) };
         let holder = word.holder().map(|holder| self.table.holder_name(holder)).transpose()?;
-        Ok(Some(Standing {
+        Ok(Some(Upstream {
             id: node.id,
             name: filled(texts.name),
-            status: self.seen(slot),
+            status: self.cut.seen(slot),
             lease_left_ms: if holder.is_some() { Some(self.table.lease_left_ms(slot, word)?) } else { None },
             holder,
             role: filled(texts.role),
-            waits_for: self.cut.graph.deps(slot).iter().filter(|e| !self.is_done(e.parent)).count() as u32,
+            retry_in_ms: self.cut.left_alone_ms(slot),
+            waits_for: self.cut.unsatisfied(slot).count() as u32,
             summary: filled(texts.summary),
         }))
     }
@@ -281,20 +365,8 @@ impl Look<'_> {
         Ok(Some(if record.name.is_empty() { node.id.to_string() } else { record.name }))
     }
 
-    fn seen(&self, slot: u16) -> Seen {
-        self.cut.seen.get(usize::from(slot)).copied().unwrap_or(Seen::Ready)
-    }
-
-    fn phase(&self, slot: u16) -> Option<Phase> {
-        Some(self.cut.words.get(usize::from(slot))?.state().phase)
-    }
-
-    fn is_ended(&self, slot: u16) -> bool {
-        matches!(self.phase(slot), Some(Phase::Ended { .. }))
-    }
-
-    fn is_done(&self, slot: u16) -> bool {
-        matches!(self.phase(slot), Some(Phase::Ended { outcome: Outcome::Done, .. }))
+    fn standing(&self, slot: u16) -> Standing {
+        self.cut.standings.get(usize::from(slot)).copied().unwrap_or(Standing::Todo)
     }
 }
 

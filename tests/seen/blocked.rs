@@ -11,7 +11,7 @@ use crate::support::Sandbox;
 fn chain(table: &Table, count: usize) {
     let spec = |n: usize| NodeSpec {
         name: Some(format!("n{n}")),
-        needs: n.checked_sub(1).map(|before| NodeId::of_name(&format!("n{before}"))).into_iter().collect(),
+        needs: n.checked_sub(1).map(|before| NodeId::of_name(&format!("n{before}")).into()).into_iter().collect(),
         ..NodeSpec::default()
     };
     table.import(&(0..count).map(spec).collect::<Vec<_>>()).expect("room for the chain");
@@ -109,7 +109,7 @@ fn very_many_failures_far_away_make_no_endless_answer() {
     chain(&table, 2_000);
     let failures: Vec<NodeSpec> =
         (0..2_000).map(|n| NodeSpec { name: Some(format!("f{n}")), ..NodeSpec::default() }).collect();
-    let needs = failures.iter().map(|spec| NodeId::of_name(spec.name.as_deref().expect("a name"))).collect();
+    let needs = failures.iter().map(|spec| NodeId::of_name(spec.name.as_deref().expect("a name")).into()).collect();
     table.import(&failures).expect("room");
     table.upsert(&NodeSpec { name: Some("n0".into()), needs, ..NodeSpec::default() }, true).expect("linked");
     for spec in &failures {

@@ -132,7 +132,7 @@ fn a_full_table_is_drawn_and_mermaids_limits_are_told() {
     let table = tenure::Table::open(sandbox.dir()).expect("a table");
     let spec = |n: usize| tenure::NodeSpec {
         name: Some(format!("n{n}")),
-        needs: n.checked_sub(1).map(|n| tenure::NodeId::of_name(&format!("n{n}"))).into_iter().collect(),
+        needs: n.checked_sub(1).map(|n| tenure::NodeId::of_name(&format!("n{n}")).into()).into_iter().collect(),
         ..tenure::NodeSpec::default()
     };
     table.import(&(0..4_096).map(spec).collect::<Vec<_>>()).expect("room");

@@ -7,6 +7,7 @@ mod support;
 mod blocked;
 mod drawings;
 mod hostile;
+mod modes;
 mod pipes;
 mod stats;
 mod util;

@@ -13,7 +13,7 @@ fn filled() -> Sandbox {
     let spec = |n: usize| tenure::NodeSpec {
         name: Some(format!("node-{n}")),
         summary: Some("x".repeat(200)),
-        needs: n.checked_sub(1).map(|n| tenure::NodeId::of_name(&format!("node-{n}"))).into_iter().collect(),
+        needs: n.checked_sub(1).map(|n| tenure::NodeId::of_name(&format!("node-{n}")).into()).into_iter().collect(),
         ..tenure::NodeSpec::default()
     };
     table.import(&(0..4_000).map(spec).collect::<Vec<_>>()).expect("room");

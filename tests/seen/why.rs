@@ -49,7 +49,8 @@ fn a_role_is_wanted_until_somebody_has_the_node() {
     assert!(text.contains("only to a worker that offers the role writer"), "{text}");
     sandbox.ok(["complete", "fetch"]);
     let text = sandbox.ok(["why", "docs"]);
-    assert!(text.starts_with("docs is ready, for a worker that offers the role writer."), "{text}");
+    assert!(text.starts_with("docs is ready.\n`tenure claim docs --holder NAME` takes it.\n"), "{text}");
+    assert!(text.contains("`claim-next` gives it only to a worker that offers the role writer."), "{text}");
     let why = sandbox.one(["why", "docs"]);
     assert_eq!(why["reasons"], json!([{"reason": "wants_role", "role": "writer"}]));
     sandbox.ok(["claim-next", "--holder", "w", "--role", "writer"]);
@@ -212,7 +213,8 @@ fn many_dependencies_are_counted_in_text_and_all_named_in_json() {
     let table = tenure::Table::open(sandbox.dir()).expect("a table");
     let spec = |name: String| tenure::NodeSpec { name: Some(name), ..tenure::NodeSpec::default() };
     let mut specs: Vec<_> = (0..4_095).map(|n| spec(format!("n{n}"))).collect();
-    let needs = specs.iter().map(|spec| tenure::NodeId::of_name(spec.name.as_deref().expect("a name"))).collect();
+    let needs =
+        specs.iter().map(|spec| tenure::NodeId::of_name(spec.name.as_deref().expect("a name")).into()).collect();
     specs.push(tenure::NodeSpec { needs, ..spec("all".to_owned()) });
     table.import(&specs).expect("room for a full table");
     let text = sandbox.ok(["why", "all"]);
