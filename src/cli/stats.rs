@@ -54,47 +54,39 @@ pub fn run(context: &Context, args: StatsArgs) -> Result<Exit, CliError> {
 }
 
 fn text(dir: &str, stats: &Stats) -> String {
-    let ready = match stats.oldest_ready_ms {
-        Some(age) => format!("{}, the oldest for {}", stats.ready, duration(age)),
-        None => stats.ready.to_string(),
-    };
-    let rows = [
+    let mut rows = vec![
         ("table", dir.to_owned()),
         ("nodes", format!("{} of {}", stats.nodes, stats.capacity)),
-        ("ready", ready),
+        ("ready", stats.ready.to_string()),
         ("todo", stats.todo.to_string()),
         ("blocked", stats.blocked.to_string()),
-        ("claimed", claimed(stats)),
+        ("claimed", stats.claimed.to_string()),
         ("done", stats.done.to_string()),
         ("failed", stats.failed.to_string()),
         ("cancelled", stats.cancelled.to_string()),
         ("archived", stats.archived.to_string()),
+    ];
+    if let Some(age) = stats.oldest_ready_ms {
+        rows.push(("oldest ready", format!("for {}", render::duration(i64::try_from(age).unwrap_or(i64::MAX)))));
+    }
+    if let Some(left) = stats.shortest_lease_ms {
+        let span = render::duration(left.saturating_abs());
+        rows.push((
+            "first lease",
+            if left > 0 { format!("runs out in {span}") } else { format!("ran out {span} ago") },
+        ));
+        let counts =
+            format!("{} with less than a third left, {} run out", stats.leases_ending_soon, stats.leases_run_out);
+        rows.push(("leases", counts));
+    }
+    rows.extend([
         ("edges", format!("{} of {}", stats.edges, stats.edges_max)),
         ("holders", format!("{} of {}, {} busy", stats.holders, stats.holders_max, stats.holders_busy)),
         ("text blocks", reserved(stats.text_blocks, stats.text_blocks_reserved, Some(stats.text_blocks_max))),
         ("versions", reserved(stats.versions, stats.versions_reserved, None)),
         ("version", stats.version.to_string()),
-    ];
+    ]);
     rows.iter().map(|(key, value)| format!("{key:<12} {value}\n")).collect()
-}
-
-/// The claims, with what is about to happen to them.
-fn claimed(stats: &Stats) -> String {
-    let mut text = stats.claimed.to_string();
-    if let Some(left) = stats.shortest_lease_ms.filter(|&left| left > 0) {
-        text += &format!(", the first lease runs out in {}", render::duration(left));
-    }
-    if stats.leases_ending_soon > 0 {
-        text += &format!(", {} with less than a third of the lease left", stats.leases_ending_soon);
-    }
-    if stats.leases_run_out > 0 {
-        text += &format!(", {} run out", stats.leases_run_out);
-    }
-    text
-}
-
-fn duration(ms: u64) -> String {
-    render::duration(i64::try_from(ms).unwrap_or(i64::MAX))
 }
 
 /// A count with what some process has in hand and not published yet.

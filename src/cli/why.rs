@@ -232,7 +232,8 @@ fn claimed(why: &Why, sorted: &Sorted<'_>) -> String {
         most => format!(", attempt {} of {most}", node.attempts),
     };
     let generation = node.generation;
-    let mut out = format!("{me} is claimed by {holder} at generation {generation}{attempt}, {}.\n", lease(left));
+    let mut out =
+        format!("{me} is claimed by {holder} at generation {generation}{attempt}, {}.\n", render::lease(left));
     if left <= 0 {
         out += "Whoever looks for work next takes it back; `tenure reclaim` does so now.\n";
     }
@@ -291,7 +292,7 @@ fn more(count: usize) -> String {
 fn upstream(node: &Upstream) -> String {
     match (node.status, &node.holder, &node.role) {
         (Seen::Claimed, Some(holder), _) => {
-            format!("claimed by {}, {}", escape::cell(holder), lease(node.lease_left_ms.unwrap_or(0)))
+            format!("claimed by {}, {}", escape::cell(holder), render::lease(node.lease_left_ms.unwrap_or(0)))
         }
         (Seen::Ready, _, Some(role)) => {
             format!("ready, for a worker that offers the role {}", escape::cell(role))
@@ -305,14 +306,6 @@ fn upstream(node: &Upstream) -> String {
             format!("{}, waits for {} itself", status.name(), node.waits_for)
         }
         (status, ..) => status.name().to_owned(),
-    }
-}
-
-fn lease(left_ms: i64) -> String {
-    if left_ms > 0 {
-        format!("{} left", render::duration(left_ms))
-    } else {
-        format!("lease ran out {} ago", render::duration(left_ms.saturating_neg()))
     }
 }
 

@@ -217,14 +217,10 @@ impl Look<'_> {
     /// Adds what keeps a node from one worker or another although it may be ready. False: look anew.
     fn push_wanted(&self, reasons: &mut Vec<Reason>, slot: u16, node: &NodeView) -> Result<bool, Refusal> {
         let is_ready = self.standing(slot) == Standing::Ready;
-        if let (Some(group), true) = (&node.group, is_ready) {
-            match self.full_group(slot)? {
-                None => return Ok(false),
-                Some(None) => {}
-                Some(Some((limit, claimed))) => {
-                    reasons.push(Reason::GroupFull { group: group.clone(), limit, claimed });
-                }
-            }
+        if let (Some(group), true) = (&node.group, is_ready)
+            && !self.push_full_group(reasons, slot, group)?
+        {
+            return Ok(false);
         }
         if let Some(role) = &node.role {
             reasons.push(Reason::WantsRole { role: role.clone() });
@@ -236,21 +232,22 @@ impl Look<'_> {
         Ok(true)
     }
 
-    /// The limit of the node's group and the nodes that are claimed, when those are as many as may be; the outer `None`:
-    /// look anew.
-    #[expect(clippy::option_option, reason = "a group that is not full and a look that is out of date are two answers")]
-    fn full_group(&self, slot: u16) -> Result<Option<Option<(u32, Vec<Upstream>)>>, Refusal> {
+    /// Adds the node's group, called `name`, if as many of it are claimed as may be. False: look anew.
+    fn push_full_group(&self, reasons: &mut Vec<Reason>, slot: u16, name: &str) -> Result<bool, Refusal> {
         let graph = &self.cut.graph;
-        let Some(number) = graph.node(slot).map(|node| node.policy.group()) else { return Ok(None) };
-        let Some(Some(group)) = graph.groups.get(usize::from(number)) else { return Ok(Some(None)) };
+        let Some(number) = graph.node(slot).map(|node| node.policy.group()) else { return Ok(false) };
+        let Some(Some(group)) = graph.groups.get(usize::from(number)) else { return Ok(true) };
         let mut claimed = Vec::new();
         for (member, node) in graph.iter() {
             if node.policy.group() == number && self.standing(member) == Standing::Claimed {
-                let Some(upstream) = self.upstream(member)? else { return Ok(None) };
+                let Some(upstream) = self.upstream(member)? else { return Ok(false) };
                 claimed.push(upstream);
             }
         }
-        Ok(Some((claimed.len() >= group.limit as usize).then_some((group.limit, claimed))))
+        if claimed.len() >= group.limit as usize {
+            reasons.push(Reason::GroupFull { group: name.to_owned(), limit: group.limit, claimed });
+        }
+        Ok(true)
     }
 
     /// Adds what failed behind the node. False: look anew.

@@ -129,5 +129,5 @@ fn dir_may_stand_before_or_after_the_verb_and_goes_before_the_environment() {
     assert_eq!(sandbox.json(["list", "--dir", other]).len(), 1);
     assert_eq!(sandbox.json(["--dir", other, "list"]).len(), 1);
     assert_eq!(sandbox.json([&format!("--dir={other}"), "list"]).len(), 1);
-    assert_eq!(sandbox.ok(["--json", "stats", "--dir", other]), sandbox.ok(["stats", "--dir", other, "--json"]));
+    assert_eq!(sandbox.ok(["--json", "list", "--dir", other]), sandbox.ok(["list", "--dir", other, "--json"]));
 }

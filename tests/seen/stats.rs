@@ -70,7 +70,9 @@ fn leases_that_are_about_to_run_out_and_those_that_have() {
     assert_eq!((&stats["claimed"], &stats["holders_busy"]), (&3.into(), &3.into()));
     assert_eq!((&stats["leases_run_out"], &stats["leases_ending_soon"]), (&1.into(), &0.into()));
     assert!(stats["shortest_lease_ms"].as_i64().is_some_and(|left| left < 0), "{stats}");
-    assert!(sandbox.ok(["stats"]).contains("\nclaimed      3, 1 run out\n"));
+    let text = sandbox.ok(["stats"]);
+    assert!(text.contains("\nfirst lease  ran out 0."), "{text}");
+    assert!(text.contains("\nleases       0 with less than a third left, 1 run out\n"), "{text}");
 
     // Two thirds of a lease go by without a word.
     sandbox.ok(["renew", "over", "--holder", "over", "--lease", "0.9"]);
