@@ -5,6 +5,7 @@
 mod support;
 
 mod blocked;
+mod busy;
 mod drawings;
 mod hostile;
 mod modes;
