@@ -377,7 +377,7 @@ pub struct Stats {
     /// Claims with less than a third of their lease left, not run out. Whoever renews every third of the lease, as `run`
     /// does, is among them only after two renewals were missed.
     pub leases_ending_soon: u32,
-    /// Claims whose lease has run out and that nobody has taken back yet.
+    /// Claims whose lease has run out, or whose process is gone, and that nobody has taken back yet.
     pub leases_run_out: u32,
     /// Dependency edges.
     pub edges: u32,

@@ -140,15 +140,6 @@ pub(super) fn duration(ms: i64) -> String {
     }
 }
 
-/// What is left of a lease, in words.
-pub(super) fn lease(left_ms: i64) -> String {
-    if left_ms > 0 {
-        format!("{} left", duration(left_ms))
-    } else {
-        format!("lease ran out {} ago", duration(left_ms.saturating_neg()))
-    }
-}
-
 /// Wall-clock milliseconds as a UTC time. A value that is no time (a damaged table can hold any) is shown as it is.
 pub(super) fn time(ms: u64) -> String {
     let time = i64::try_from(ms).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());

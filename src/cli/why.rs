@@ -227,14 +227,14 @@ fn claimed(why: &Why, sorted: &Sorted<'_>) -> String {
     let (me, node) = (label(why), &why.node);
     let holder = escape::cell(node.holder.as_deref().unwrap_or_default());
     let left = node.lease_left_ms.unwrap_or(0);
+    let gone = why.reasons.iter().any(|reason| matches!(reason, Reason::Held { process_gone: true, .. }));
     let attempt = match node.max_attempts {
         0 => String::new(),
         most => format!(", attempt {} of {most}", node.attempts),
     };
     let generation = node.generation;
-    let mut out =
-        format!("{me} is claimed by {holder} at generation {generation}{attempt}, {}.\n", render::lease(left));
-    if left <= 0 {
+    let mut out = format!("{me} is claimed by {holder} at generation {generation}{attempt}, {}.\n", lease(left, gone));
+    if left <= 0 || gone {
         out += "Whoever looks for work next takes it back; `tenure reclaim` does so now.\n";
     }
     for (root, chain) in sorted.failed.iter().take(NAMED) {
@@ -292,7 +292,11 @@ fn more(count: usize) -> String {
 fn upstream(node: &Upstream) -> String {
     match (node.status, &node.holder, &node.role) {
         (Seen::Claimed, Some(holder), _) => {
-            format!("claimed by {}, {}", escape::cell(holder), render::lease(node.lease_left_ms.unwrap_or(0)))
+            format!(
+                "claimed by {}, {}",
+                escape::cell(holder),
+                lease(node.lease_left_ms.unwrap_or(0), node.process_gone)
+            )
         }
         (Seen::Ready, _, Some(role)) => {
             format!("ready, for a worker that offers the role {}", escape::cell(role))
@@ -306,6 +310,16 @@ fn upstream(node: &Upstream) -> String {
             format!("{}, waits for {} itself", status.name(), node.waits_for)
         }
         (status, ..) => status.name().to_owned(),
+    }
+}
+
+/// What is left of a lease, in words.
+fn lease(left_ms: i64, process_gone: bool) -> String {
+    let span = render::duration(left_ms.saturating_abs());
+    match (left_ms > 0, process_gone) {
+        (true, true) => format!("{span} left, but its process is gone"),
+        (true, false) => format!("{span} left"),
+        (false, _) => format!("lease ran out {span} ago"),
     }
 }
 

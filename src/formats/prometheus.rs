@@ -32,7 +32,7 @@ pub fn write(stats: &Stats, out: &mut dyn fmt::Write) -> fmt::Result {
         ("leases_ending_soon", "Claims with less than a third of their lease left", stats.leases_ending_soon.into()),
         (
             "leases_run_out",
-            "Claims whose lease has run out and that nobody has taken back",
+            "Claims run out, or whose process is gone, that nobody has taken back",
             stats.leases_run_out.into(),
         ),
         ("edges", "Dependency edges", stats.edges.into()),

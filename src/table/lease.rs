@@ -230,7 +230,7 @@ impl Core<'_> {
     }
 
     /// Whether the claim at `generation` named a process, and that one is gone.
-    fn is_process_gone(&self, slot: u16, generation: u64) -> Result<bool, Damaged> {
+    pub(crate) fn is_process_gone(&self, slot: u16, generation: u64) -> Result<bool, Damaged> {
         let process = self.node(slot)?.process.load(Ordering::Acquire);
         Ok(process.is_of(generation) && crate::process::is_other_or_gone(process))
     }

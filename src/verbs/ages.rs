@@ -33,7 +33,7 @@ impl Table {
             let left = self.lease_left_ms(slot, word)?;
             ages.shortest_lease_ms = Some(ages.shortest_lease_ms.map_or(left, |shortest| shortest.min(left)));
             let third = (self.core().length_ms(slot, word.generation())? / 3) as i64;
-            if left <= 0 {
+            if left <= 0 || self.core().is_process_gone(slot, word.generation())? {
                 ages.leases_run_out += 1;
             } else if left < third {
                 ages.leases_ending_soon += 1;

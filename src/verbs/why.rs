@@ -42,6 +42,8 @@ pub enum Reason {
         holder: String,
         /// Milliseconds until the lease runs out; negative when it has and nobody has taken the node back yet.
         lease_left_ms: i64,
+        /// The claim named a process, and that is gone: the lease counts as run out.
+        process_gone: bool,
     },
     /// It has ended.
     Ended {
@@ -117,6 +119,8 @@ pub struct Upstream {
     pub holder: Option<String>,
     /// Milliseconds until the lease runs out, when claimed; negative when it has.
     pub lease_left_ms: Option<i64>,
+    /// The claim named a process, and that is gone: the lease counts as run out.
+    pub process_gone: bool,
     /// Role that a worker must offer.
     pub role: Option<String>,
     /// Milliseconds until it can be claimed again after an attempt that was lost or failed.
@@ -188,7 +192,8 @@ impl Look<'_> {
             return Ok(Some(reasons));
         }
         if let (Some(holder), Some(lease_left_ms)) = (&node.holder, node.lease_left_ms) {
-            reasons.push(Reason::Held { holder: holder.clone(), lease_left_ms });
+            let process_gone = self.is_process_gone(slot)?;
+            reasons.push(Reason::Held { holder: holder.clone(), lease_left_ms, process_gone });
         }
         let behind = self.behind(slot);
         if !self.push_failed(&mut reasons, slot, &behind)? {
@@ -346,6 +351,7 @@ impl Look<'_> {
             name: filled(texts.name),
             status: self.cut.seen(slot),
             lease_left_ms: if holder.is_some() { Some(self.table.lease_left_ms(slot, word)?) } else { None },
+            process_gone: self.is_process_gone(slot)?,
             holder,
             role: filled(texts.role),
             retry_in_ms: self.cut.left_alone_ms(slot),
@@ -360,6 +366,13 @@ impl Look<'_> {
             return Ok(None);
         };
         Ok(Some(if record.name.is_empty() { node.id.to_string() } else { record.name }))
+    }
+
+    /// Whether the process that a claim named is gone; false for a node that is not claimed.
+    fn is_process_gone(&self, slot: u16) -> Result<bool, Refusal> {
+        let claimed = self.cut.words.get(usize::from(slot)).filter(|word| word.holder().is_some());
+        let Some(word) = claimed else { return Ok(false) };
+        Ok(self.table.core().is_process_gone(slot, word.generation())?)
     }
 
     fn standing(&self, slot: u16) -> Standing {

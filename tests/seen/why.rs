@@ -129,6 +129,28 @@ fn claimed_with_the_lease_run_out_says_who_takes_it_back_and_takes_nothing_back_
 }
 
 #[test]
+fn claimed_for_a_process_that_is_gone() {
+    let sandbox = Sandbox::new();
+    sandbox.ok(["upsert", "n"]);
+    sandbox.ok(["upsert", "m", "--needs", "n"]);
+    let mut process = std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().expect("cat");
+    sandbox.ok(["claim", "n", "--holder", "ann", "--lease", "600", "--pid", &process.id().to_string()]);
+    let why = sandbox.one(["why", "n"]);
+    assert_eq!(reasons(&why, "held")[0]["process_gone"], false);
+    assert!(!sandbox.ok(["why", "n"]).contains("gone"));
+    assert_eq!(sandbox.one(["stats"])["leases_run_out"], 0);
+    process.kill().expect("killed");
+    process.wait().expect("reaped");
+    let text = sandbox.ok(["why", "n"]);
+    assert!(text.starts_with("n is claimed by ann at generation 1, 9m"), "{text}");
+    assert!(text.contains("s left, but its process is gone.\n"), "{text}");
+    assert!(text.contains("`tenure reclaim` does so now"), "{text}");
+    assert_eq!(reasons(&sandbox.one(["why", "n"]), "held")[0]["process_gone"], true);
+    assert!(sandbox.ok(["why", "m"]).contains("left, but its process is gone"));
+    assert_eq!(sandbox.one(["stats"])["leases_run_out"], 1);
+}
+
+#[test]
 fn claimed_and_linked_behind_something_since() {
     let sandbox = Sandbox::new();
     sandbox.ok(["upsert", "n"]);
