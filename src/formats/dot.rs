@@ -30,7 +30,9 @@ pub fn write(nodes: &[NodeView], out: &mut dyn Write) -> Result<()> {
         write!(out, "  n{at} [label={label}, shape={shape}, style=\"{style}\", fillcolor=\"{}\", ", look.fill)?;
         write!(out, "color=\"{line}\", penwidth={width}")?;
         if let Some(summary) = &node.summary {
-            write!(out, ", tooltip={}", quoted(&[summary]))?;
+            // Graphviz takes escapes out of a tooltip twice, in some versions; one that looks the same is left alone.
+            let plain = visible::text(summary).replace('\\', "\u{29f5}");
+            write!(out, ", tooltip={}", quoted(&[&plain]))?;
         }
         writeln!(out, "];")?;
     }

@@ -47,7 +47,7 @@ fn dot_shows_status_by_shape_and_colour_and_marks_the_critical_path() {
     assert_eq!(thick, ["n3", "n4", "n5", "n3 -> n4", "n4 -> n5"], "tools, link, test\n{dot}");
     assert!(lines.contains(&"n1 -> n2;") && lines.contains(&"n0 -> n7;"), "{dot}");
     assert!(dot.contains("n2 -> n4 [style=dashed"), "pack is the parent of link\n{dot}");
-    assert!(dot.contains("tooltip=\"it does\\\\nnot link\""), "{dot}");
+    assert!(dot.contains("tooltip=\"it does\u{29f5}nnot link\""), "{dot}");
 }
 
 #[test]
