@@ -1,8 +1,11 @@
 //! The graph as a Mermaid flowchart, for places that draw those: Markdown of code hosts, wikis, notebooks.
 //!
-//! Names can hold any text, and the text of a Mermaid node is read three times: for the flowchart's own syntax, as
-//! Markdown, and as HTML. So everything is written as a character reference (`#34;`) that has no need to stay; what
-//! stays is letters and digits, and between two of them also `-`, `_` and a blank, which mean nothing there.
+//! Names can hold any text, and the text of a Mermaid node is read several times: for the flowchart's own syntax, as HTML,
+//! by older versions as Markdown. So everything is written as a character reference (`#34;`) that has no need to stay;
+//! what stays is letters and digits, and between two of them also `-`, `_` and a blank, which mean nothing there.
+//!
+//! What is looked for after the references were read needs more: `\n` would be a line end, `$$` a formula, `fa:fa-` an
+//! icon. The backslash is drawn as a character that looks the same, and a joiner that shows as nothing parts the others.
 
 use std::fmt::Write as _;
 use std::io::{Result, Write};
@@ -85,11 +88,15 @@ fn escaped(text: &str) -> String {
     let mut before = false;
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
+        let c = if c == '\\' { '\u{29f5}' } else { c };
         let between = before && chars.peek().is_some_and(|&next| is_word(next));
         if is_word(c) || (between && matches!(c, '-' | '_' | ' ')) {
             out.push(c);
         } else {
             let _ = write!(out, "#{};", u32::from(c));
+            if matches!(c, '$' | ':') {
+                out.push_str("#8288;");
+            }
         }
         before = is_word(c);
     }
@@ -110,11 +117,13 @@ mod tests {
         assert_eq!(escaped("__init__"), "#95;#95;init#95;#95;");
         assert_eq!(escaped("%%{init}%%"), "#37;#37;#123;init#125;#37;#37;");
         assert_eq!(escaped("a\u{fb02}b"), "a#64258;b");
+        assert_eq!(escaped("$$x$$"), "#36;#8288;#36;#8288;x#36;#8288;#36;#8288;");
+        assert_eq!(escaped("fa:fa-car"), "fa#58;#8288;fa-car");
     }
 
     #[test]
     fn what_cannot_be_seen_is_written_out() {
-        assert_eq!(escaped("a\nb"), "a#92;nb");
+        assert_eq!(escaped("a\nb"), "a#10741;nb");
         assert!(!escaped("a\u{202e}b\u{9b}").contains(['\u{202e}', '\u{9b}']));
     }
 }
