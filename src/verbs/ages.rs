@@ -21,15 +21,17 @@ pub(crate) struct Ages {
 impl Table {
     pub(crate) fn ages(&self, cut: &Cut) -> Result<Ages, Refusal> {
         let mut ages = Ages::default();
-        let mut busy = Vec::new();
         for (slot, node) in cut.graph.iter() {
             let Some(&word) = cut.words.get(usize::from(slot)) else { continue };
             if cut.seen(slot) == Seen::Ready {
                 let age = self.ready_for_ms(cut, slot, word, node.created_ms)?;
                 ages.oldest_ready_ms = ages.oldest_ready_ms.max(Some(age));
             }
-            let Some(holder) = word.holder() else { continue };
-            busy.push(holder);
+            if word.holder().is_none() {
+                continue;
+            }
+            // A holder has one claim at a time, in a cut too.
+            ages.holders_busy += 1;
             let left = self.lease_left_ms(slot, word)?;
             ages.shortest_lease_ms = Some(ages.shortest_lease_ms.map_or(left, |shortest| shortest.min(left)));
             let third = (self.core().length_ms(slot, word.generation())? / 3) as i64;
@@ -39,10 +41,6 @@ impl Table {
                 ages.leases_ending_soon += 1;
             }
         }
-        // A holder has one claim at a time; of one that went on to the next while the cut was taken, both may be in it.
-        busy.sort_unstable();
-        busy.dedup();
-        ages.holders_busy = busy.len() as u32;
         Ok(ages)
     }
 

@@ -152,7 +152,6 @@ impl Table {
             if let Some(why) = (Look { table: self, cut: &cut }).why(slot)? {
                 return Ok(why);
             }
-            self.look_again(cut.root)?;
         }
         Err(Refusal::Contended { tries: TRIES })
     }
@@ -344,7 +343,7 @@ impl Look<'_> {
         let (Some(node), Some(&word)) = (self.cut.graph.node(slot), self.cut.words.get(usize::from(slot))) else {
             return Ok(None);
         };
-        let Some(texts) = self.table.texts(&self.cut.graph, slot, word)? else { return Ok(None) };
+        let Some(texts) = self.table.texts(self.cut.root, &self.cut.graph, slot, word)? else { return Ok(None) };
         let holder = word.holder().map(|holder| self.table.holder_name(holder)).transpose()?;
         Ok(Some(Upstream {
             id: node.id,
@@ -361,8 +360,9 @@ impl Look<'_> {
     }
 
     fn label(&self, slot: u16) -> Result<Option<String>, Refusal> {
-        let (Some(node), Some(record)) = (self.cut.graph.node(slot), self.table.record_in(&self.cut.graph, slot)?)
-        else {
+        let Some(node) = self.cut.graph.node(slot) else { return Ok(None) };
+        let Some(record) = self.table.record_in(&self.cut.graph, slot)? else {
+            self.table.look_again(self.cut.root)?;
             return Ok(None);
         };
         Ok(Some(if record.name.is_empty() { node.id.to_string() } else { record.name }))
