@@ -10,6 +10,12 @@ pub(crate) fn lease_now_ms() -> u64 {
     ms(clock_gettime(ClockId::Monotonic))
 }
 
+/// The same clock in nanoseconds: which of two snapshots is the older one.
+pub(crate) fn lease_now_ns() -> u64 {
+    let t = clock_gettime(ClockId::Monotonic);
+    (t.tv_sec.max(0) as u64) * 1_000_000_000 + t.tv_nsec as u64
+}
+
 /// The same clock as of the last timer tick, a few milliseconds old at most and several times cheaper: good enough for
 /// the time a node ended, which is shown and used to prune the oldest first.
 #[inline]

@@ -47,6 +47,7 @@
 //! | `derive`, `graph`, `standing` | what follows from a graph; one version of it in private memory; where its nodes stand |
 //! | `location`, `region` | where a table lives; making, checking and mapping the file |
 //! | `table` | the transitions: every change of a shared word, with its compare-and-swap |
+//! | [`snapshot`] | the whole table as one checksummed file |
 //! | `verbs` | the API: [`Table`], [`Worker`], [`Claim`] |
 //! | [`formats`] | graphs as files: JSON Lines, WfFormat, drawings |
 //! | [`run`] | the worker loop around a command |
@@ -64,6 +65,7 @@ mod process;
 mod record;
 mod region;
 pub mod run;
+pub mod snapshot;
 mod standing;
 mod sync;
 mod table;
@@ -78,7 +80,8 @@ pub use node::{
     Reclaimed, Seen, Stats, Status, Task,
 };
 pub use process::is_running;
+pub use snapshot::{Snapshot, SnapshotError};
 pub use verbs::{
-    CHAIN_LABELS_MAX, Claim, CreateOptions, GroupView, LEASE_MS_DEFAULT, LEASE_MS_MAX, Reason, Table, Upstream, Why,
-    Worker,
+    CHAIN_LABELS_MAX, Claim, CreateOptions, GroupView, LEASE_MS_DEFAULT, LEASE_MS_MAX, Reason, Restored,
+    SNAPSHOT_PATIENCE, Snapshotted, Table, Upstream, Why, Worker,
 };

@@ -168,12 +168,17 @@ impl Region {
         Ok(())
     }
 
-    /// Builds a table under a temporary name and links it to its final name. False: somebody else was first.
+    /// Builds a table under a temporary name, has `prepare` put into it what it is to begin with, and links it to its final
+    /// name. False: somebody else was first.
     ///
     /// # Errors
     /// [`OpenError`]; nothing is left behind but the temporary file when the process is killed, and the next creator
     /// removes that.
-    pub(crate) fn create(at: &Location, settings: &Settings) -> Result<bool, OpenError> {
+    pub(crate) fn create(
+        at: &Location,
+        settings: &Settings,
+        prepare: impl FnOnce(Region) -> Result<(), OpenError>,
+    ) -> Result<bool, OpenError> {
         let boot = boot_id(at.dir())?;
         let dir = at.dir();
         let me = process::this_process().map_or(0, |p| p.start());
@@ -182,7 +187,7 @@ impl Region {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::RUSR | Mode::WUSR;
         let fd = rustix::fs::open(&temporary, flags, mode).map_err(io("create", &temporary))?;
-        let made = Region::fill(File::from(fd), &temporary, boot, settings).and_then(|()| {
+        let made = Region::fill(File::from(fd), &temporary, boot, settings).and_then(prepare).and_then(|()| {
             let path = dir.join(file_name(boot));
             match rustix::fs::linkat(CWD, &temporary, CWD, &path, AtFlags::empty()) {
                 Ok(()) => Ok(true),
@@ -194,7 +199,7 @@ impl Region {
         made.and_then(|first| removed.map(|()| first))
     }
 
-    fn fill(file: File, path: &Path, boot: (u64, u64), settings: &Settings) -> Result<(), OpenError> {
+    fn fill(file: File, path: &Path, boot: (u64, u64), settings: &Settings) -> Result<Region, OpenError> {
         // The mode given to open is cut by the umask; this one is not.
         rustix::fs::fchmod(&file, Mode::RUSR | Mode::WUSR).map_err(io("set the mode of", path))?;
         let bytes = file_bytes(VERSIONS_INITIAL);
@@ -227,7 +232,7 @@ impl Region {
         }
         header.root.store(RootWord::settled(1, 0), Ordering::Relaxed);
         header.ready.store(1, Ordering::Release); // pairs with the Acquire in check_header
-        Ok(())
+        Ok(region)
     }
 
     /// Removes what dead creators left and the tables of earlier boots; says whether there was one of those.

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use tenure::{CreateOptions, Location, NodeId, Table};
 
 use super::exit::CliError;
-use super::out::{self, Out};
+use super::out::Out;
 use super::refusal;
+use super::snapshot;
 
 /// Where and how a verb runs.
 #[derive(Debug)]
@@ -45,9 +46,7 @@ impl Context {
         if made {
             self.out.mark_changed();
         }
-        if table.replaced_stale() {
-            out::note("tenure: the table here was from before the last reboot; an empty one takes its place");
-        }
+        snapshot::tell_found(&table, made);
         Ok((table, made))
     }
 

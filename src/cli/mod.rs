@@ -28,6 +28,7 @@ mod reopen;
 mod report;
 mod run;
 mod sigbus;
+mod snapshot;
 mod stats;
 mod upsert;
 mod util;
@@ -88,6 +89,8 @@ enum Verb {
     Import(import::ImportArgs),
     Export(export::ExportArgs),
     Run(run::RunArgs),
+    Snapshot(snapshot::SnapshotArgs),
+    Restore(snapshot::RestoreArgs),
     Stats(stats::StatsArgs),
     Util(util::UtilArgs),
 }
@@ -139,6 +142,8 @@ fn dispatch(context: &Context, verb: Verb) -> Result<Exit, CliError> {
         Verb::Import(args) => import::run(context, args),
         Verb::Export(args) => export::run(context, args),
         Verb::Run(args) => run::run(context, args),
+        Verb::Snapshot(args) => snapshot::snapshot(context, args),
+        Verb::Restore(args) => snapshot::restore(context, args),
         Verb::Stats(args) => stats::run(context, args),
         Verb::Util(args) => util::run(context, args),
     }

@@ -2,7 +2,8 @@
 //!
 //! | file | verbs |
 //! |---|---|
-//! | `table` | open, create; holders' names |
+//! | `table` | open; holders' names |
+//! | `create` | open or create, also from a snapshot |
 //! | `edit` | link, unlink, reopen, and what all changes of the graph have in common |
 //! | `upsert` | upsert, import |
 //! | `groups` | how many nodes of a group may be claimed at once |
@@ -14,14 +15,18 @@
 //! | `view` | get, list, ready, stats |
 //! | `ages` | for stats: how long what is ready has waited, and how long leases still run |
 //! | `why` | what stands between a node and its start |
+//! | `snapshot`, `restore` | the whole table to a file and back |
 
 mod ages;
 mod by_name;
 mod claim;
+mod create;
 mod cut;
 mod edit;
 mod groups;
+mod restore;
 mod room;
+mod snapshot;
 mod table;
 mod upsert;
 mod view;
@@ -30,6 +35,8 @@ mod worker;
 
 pub use claim::Claim;
 pub use groups::GroupView;
+pub use restore::Restored;
+pub use snapshot::{SNAPSHOT_PATIENCE, Snapshotted};
 pub use table::{CreateOptions, LEASE_MS_DEFAULT, LEASE_MS_MAX, Table};
 pub use why::{CHAIN_LABELS_MAX, Reason, Upstream, Why};
 pub use worker::Worker;

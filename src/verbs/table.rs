@@ -3,18 +3,20 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::clock;
 use crate::error::{Damaged, NameError, OpenError, Refusal};
 use crate::graph::Holder;
 use crate::id::check_name;
 use crate::location::Location;
 use crate::process;
 use crate::record::name_hash;
-use crate::region::{Opened, Region, Settings};
+use crate::region::{Opened, Region};
+use crate::snapshot::SnapshotError;
 use crate::sync::Ordering;
 use crate::table::claim::{Holding, Who};
 use crate::table::{Core, Stop, TRIES};
+use crate::verbs::create::Found;
 use crate::verbs::edit::{Edit, Planned};
+use crate::verbs::restore::Restored;
 use crate::word::{self, OwnerWord, RootWord, Step, TextOf};
 
 /// Lease of a claim when neither it nor the table names one: five minutes.
@@ -46,7 +48,7 @@ struct Inner {
     region: Region,
     me: OwnerWord,
     location: Location,
-    replaced_stale: bool,
+    found: Found,
 }
 
 impl Table {
@@ -58,47 +60,19 @@ impl Table {
     pub fn open(at: impl Into<Location>) -> Result<Table, OpenError> {
         let at = at.into();
         match Region::open(&at)? {
-            Opened::Found(region) => Table::over(region, at, false),
+            Opened::Found(region) => Table::over(region, at, Found::default()),
             Opened::Absent if Region::has_stale(&at) => Err(OpenError::Stale { dir: at.dir().to_owned() }),
             Opened::Absent => Err(OpenError::Absent { dir: at.dir().to_owned() }),
         }
     }
 
-    /// Opens the table, making it and its directory first if there is none. The flag says whether it was made now; the
-    /// options apply only then. Of several processes that make it at once, all end with the same table.
-    ///
-    /// # Errors
-    /// [`OpenError`]. A lease out of range is [`OpenError::Io`] with kind `InvalidInput`.
-    pub fn open_or_create(at: impl Into<Location>, options: &CreateOptions) -> Result<(Table, bool), OpenError> {
-        let at = at.into();
-        let lease_ms = options.lease_ms.unwrap_or(LEASE_MS_DEFAULT);
-        check_lease(lease_ms).map_err(|bad| OpenError::Io {
-            what: "make a table with that lease in",
-            path: at.dir().to_owned(),
-            source: std::io::Error::new(std::io::ErrorKind::InvalidInput, bad),
-        })?;
-        at.make()?;
-        let (mut made, mut replaced_stale) = (false, false);
-        // Absent a second time: somebody removed it in between. A bound, so that a remover cannot keep this going.
-        for _ in 0..16 {
-            if let Opened::Found(region) = Region::open(&at)? {
-                return Ok((Table::over(region, at, replaced_stale)?, made));
-            }
-            let settings =
-                Settings { lease_ms, require_fence: options.require_fence, created_ms: clock::wall_now_ms() };
-            made = Region::create(&at, &settings)?;
-            replaced_stale = Region::clean_up(&at);
-        }
-        Err(OpenError::Absent { dir: at.dir().to_owned() })
-    }
-
-    fn over(region: Region, location: Location, replaced_stale: bool) -> Result<Table, OpenError> {
+    pub(crate) fn over(region: Region, location: Location, found: Found) -> Result<Table, OpenError> {
         let me = process::this_process().ok_or_else(|| OpenError::Io {
             what: "find this process's start time in",
             path: "/proc".into(),
             source: std::io::Error::other("not readable"),
         })?;
-        Ok(Table { inner: Arc::new(Inner { region, me, location, replaced_stale }) })
+        Ok(Table { inner: Arc::new(Inner { region, me, location, found }) })
     }
 
     /// The directory it lives in.
@@ -106,9 +80,21 @@ impl Table {
         self.inner.location.dir()
     }
 
-    /// Whether opening it removed a table from before the last reboot, whose nodes are gone with it.
+    /// Whether opening it removed a table from before the last reboot. What came back of it says
+    /// [`restored`](Table::restored).
     pub fn replaced_stale(&self) -> bool {
-        self.inner.replaced_stale
+        self.inner.found.stale
+    }
+
+    /// What came back from a snapshot when opening made this table.
+    pub fn restored(&self) -> Option<&Restored> {
+        self.inner.found.restored.as_ref()
+    }
+
+    /// Why nothing came back, when opening made this table beside a snapshot. The snapshot is left as it is, and the next
+    /// one moves it to `snapshot.unreadable`.
+    pub fn not_restored(&self) -> Option<&SnapshotError> {
+        self.inner.found.not_restored.as_ref()
     }
 
     /// Lease of claims that name none, in milliseconds.

@@ -2,6 +2,7 @@
 
 use crate::clock;
 use crate::error::Refusal;
+use crate::graph::Node;
 use crate::id::NodeId;
 use crate::layout::{BLOCKS, EDGES, HOLDERS, NODES};
 use crate::node::{Counts, Filter, NodeView, Seen, Stats};
@@ -9,7 +10,7 @@ use crate::sync::Ordering;
 use crate::table::TRIES;
 use crate::verbs::Table;
 use crate::verbs::cut::Cut;
-use crate::word::{NodeWord, Phase};
+use crate::word::{EndWord, NodeWord, Phase};
 
 /// Some text, or `None` for the empty one.
 pub(crate) fn filled(text: String) -> Option<String> {
@@ -148,7 +149,7 @@ impl Table {
             archived,
             created_at_ms: node.created_ms,
             updated_at_ms: node.updated_ms,
-            finished_at_ms: word.is_ended().then(|| wall_ms(end.time_ms())),
+            finished_at_ms: word.is_ended().then(|| finished_ms(end, &node)),
         }))
     }
 
@@ -179,6 +180,15 @@ fn counts(cut: &Cut) -> Counts {
         *count += 1;
     }
     counts
+}
+
+/// When an ended node ended. One that came back from an earlier boot has no time on the lease clock, and the time of its
+/// last change stands for it.
+pub(crate) fn finished_ms(end: EndWord, node: &Node) -> u64 {
+    match end.time_ms() {
+        0 => node.updated_ms,
+        time_ms => wall_ms(time_ms),
+    }
 }
 
 /// A moment of the lease clock on the wall clock, as the two stand to each other now.

@@ -1,0 +1,305 @@
+//! The bytes of a snapshot, and back. Pure.
+//!
+//! All numbers are little-endian. Every length is bounded and checked before it is used, and of every snapshot there is
+//! only one way to write it down, so what decodes also encodes to the same bytes.
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 8 | `tensnap` and a line end |
+//! | 4, 4 | format; options (bit 0: completions must name a generation) |
+//! | 8 | length of the file |
+//! | 8, 8 | boot id |
+//! | 8, 8 | the table: wall clock of its creation; number of the version of the graph |
+//! | 8, 8, 8 | the cut: begun and ended, monotonic nanoseconds; wall clock, milliseconds |
+//! | 8, 8 | default lease in milliseconds; creation number of the next node |
+//! | 4, 4 | nodes; edges |
+//! | .. | the nodes, by slot: see `put_node` |
+//! | 4 each | the edges: slot of the child, slot of the parent, ascending |
+//! | 8 | XXH3-64 of everything before |
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::{Moment, SavedNode, Snapshot};
+use crate::id::{NAME_BYTES_MAX, NodeId, check_name};
+use crate::layout::{EDGES, NODES};
+use crate::node::Status;
+use crate::record::{RECORD_BYTES_MAX, Record};
+use crate::word::{GENERATION_MAX, LEASE_MS_MAX};
+
+const MAGIC: [u8; 8] = *b"tensnap\n";
+
+/// Counts up whenever a byte of a snapshot changes its meaning.
+pub(crate) const FORMAT: u32 = 1;
+
+const HEADER_BYTES: usize = 104;
+const CHECKSUM_BYTES: usize = 8;
+/// A node without its texts.
+const NODE_BYTES_MIN: usize = 68;
+
+/// The longest snapshot.
+pub(crate) const BYTES_MAX: u64 =
+    (HEADER_BYTES + NODES * (NODE_BYTES_MIN + NAME_BYTES_MAX + RECORD_BYTES_MAX) + EDGES * 4 + CHECKSUM_BYTES) as u64;
+
+const REQUIRE_FENCE: u32 = 1;
+const ARCHIVED: u8 = 0x80;
+
+/// In the order of their numbers.
+const STATUSES: [Status; 5] = [Status::Open, Status::Claimed, Status::Done, Status::Failed, Status::Cancelled];
+
+/// Why bytes are not a snapshot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Unreadable {
+    NotASnapshot(String),
+    OtherVersion(u32),
+    Damaged(String),
+}
+
+fn damaged<T>(why: impl Into<String>) -> Result<T, Unreadable> {
+    Err(Unreadable::Damaged(why.into()))
+}
+
+impl Snapshot {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(HEADER_BYTES + self.nodes.len() * 128 + self.edges.len() * 4);
+        bytes.extend(MAGIC);
+        bytes.extend(FORMAT.to_le_bytes());
+        bytes.extend((if self.require_fence { REQUIRE_FENCE } else { 0 }).to_le_bytes());
+        let length_at = bytes.len();
+        let Moment { boot, table_created_at_ms, version, began_ns, ended_ns, taken_at_ms } = self.taken;
+        let numbers = [0, boot.0, boot.1, table_created_at_ms, version, began_ns, ended_ns, taken_at_ms];
+        for number in numbers.into_iter().chain([self.lease_ms, self.next_born]) {
+            bytes.extend(number.to_le_bytes());
+        }
+        bytes.extend((self.nodes.len() as u32).to_le_bytes());
+        bytes.extend((self.edges.len() as u32).to_le_bytes());
+        self.nodes.iter().for_each(|node| put_node(&mut bytes, node));
+        for (child, parent) in &self.edges {
+            bytes.extend(child.to_le_bytes());
+            bytes.extend(parent.to_le_bytes());
+        }
+        let length = (bytes.len() + CHECKSUM_BYTES) as u64;
+        bytes.iter_mut().skip(length_at).zip(length.to_le_bytes()).for_each(|(to, from)| *to = from);
+        bytes.extend(xxh3_64(&bytes).to_le_bytes());
+        bytes
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Snapshot, Unreadable> {
+        let content = check_frame(bytes)?;
+        let mut from = Bytes(content);
+        match from.snapshot() {
+            Some(snapshot) if from.0.is_empty() => snapshot.checked(),
+            Some(_) => damaged("more follows after its last edge"),
+            // The checksum was right: whoever wrote it wrote nonsense.
+            None => damaged("a length or a field in it cannot be"),
+        }
+    }
+}
+
+/// The bytes between the length and the checksum, once both are found right, behind the options.
+fn check_frame(bytes: &[u8]) -> Result<&[u8], Unreadable> {
+    if bytes.is_empty() {
+        return Err(Unreadable::NotASnapshot("it is empty".into()));
+    }
+    let mut from = Bytes(bytes);
+    if from.array::<8>() != Some(MAGIC) {
+        return Err(Unreadable::NotASnapshot("its first eight bytes are not a snapshot's".into()));
+    }
+    match from.u32() {
+        Some(FORMAT) => {}
+        Some(other) => return Err(Unreadable::OtherVersion(other)),
+        None => return damaged("it was cut short within its first bytes"),
+    }
+    let behind_format = from.0;
+    let length = from.u32().and_then(|_options| from.u64());
+    let Some(length) = length.filter(|_| bytes.len() >= HEADER_BYTES + CHECKSUM_BYTES) else {
+        return damaged(format!("it is {} bytes long, shorter than an empty one", bytes.len()));
+    };
+    if length != bytes.len() as u64 {
+        return damaged(format!("it is {} bytes long and says that it is {length}", bytes.len()));
+    }
+    let (Some((content, sum)), Some((behind_format, _))) =
+        (bytes.split_last_chunk::<CHECKSUM_BYTES>(), behind_format.split_last_chunk::<CHECKSUM_BYTES>())
+    else {
+        return damaged("it has no checksum");
+    };
+    if xxh3_64(content) != u64::from_le_bytes(*sum) {
+        return damaged("its checksum does not match its content");
+    }
+    Ok(behind_format)
+}
+
+/// A node: id 16, slot 2, generation 8, status 1 (128 added: archived), cost 4, parent slot + 1 (0: none) 2, creation
+/// number 8, created, updated and finished (0: not) 8 each, length 1 and name of the holder, length 2 and the texts.
+fn put_node(bytes: &mut Vec<u8>, node: &SavedNode) {
+    let status = STATUSES.iter().position(|&s| s == node.status).unwrap_or(0) as u8;
+    let holder = node.holder.as_deref().unwrap_or("");
+    let (name, kind, role) = (node.name.clone(), node.kind.clone(), node.role.clone());
+    let record = Record { name, kind, role, summary: node.summary.clone(), run: node.run.clone() }.encode();
+    bytes.extend(node.id.0.to_le_bytes());
+    bytes.extend(node.slot.to_le_bytes());
+    bytes.extend(node.generation.to_le_bytes());
+    bytes.push(status | if node.archived { ARCHIVED } else { 0 });
+    bytes.extend(node.cost.to_le_bytes());
+    bytes.extend(node.parent.map_or(0, |slot| slot + 1).to_le_bytes());
+    for number in [node.born, node.created_at_ms, node.updated_at_ms, node.finished_at_ms.unwrap_or(0)] {
+        bytes.extend(number.to_le_bytes());
+    }
+    bytes.push(holder.len() as u8);
+    bytes.extend(holder.as_bytes());
+    bytes.extend((record.len() as u16).to_le_bytes());
+    bytes.extend(record);
+}
+
+/// What is left to read. Each reader answers `None` when it does not find what it looks for.
+struct Bytes<'a>(&'a [u8]);
+
+impl<'a> Bytes<'a> {
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (first, rest) = self.0.split_first_chunk::<N>()?;
+        self.0 = rest;
+        Some(*first)
+    }
+
+    fn slice(&mut self, len: usize) -> Option<&'a [u8]> {
+        let (first, rest) = self.0.split_at_checked(len)?;
+        self.0 = rest;
+        Some(first)
+    }
+
+    fn u8(&mut self) -> Option<u8> {
+        self.array().map(u8::from_le_bytes)
+    }
+
+    fn u16(&mut self) -> Option<u16> {
+        self.array().map(u16::from_le_bytes)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        self.array().map(u64::from_le_bytes)
+    }
+
+    /// Everything behind the format's number.
+    fn snapshot(&mut self) -> Option<Snapshot> {
+        let options = self.u32()?;
+        let _length = self.u64()?;
+        let boot = (self.u64()?, self.u64()?);
+        let taken = Moment {
+            boot,
+            table_created_at_ms: self.u64()?,
+            version: self.u64()?,
+            began_ns: self.u64()?,
+            ended_ns: self.u64()?,
+            taken_at_ms: self.u64()?,
+        };
+        let (lease_ms, next_born) = (self.u64()?, self.u64()?);
+        let (nodes, edges) = (self.u32()? as usize, self.u32()? as usize);
+        if options & !REQUIRE_FENCE != 0 || nodes > NODES || edges > EDGES {
+            return None;
+        }
+        let nodes = (0..nodes).map(|_| self.node()).collect::<Option<Vec<_>>>()?;
+        let edges = (0..edges).map(|_| Some((self.u16()?, self.u16()?))).collect::<Option<Vec<_>>>()?;
+        let require_fence = options & REQUIRE_FENCE != 0;
+        Some(Snapshot { taken, lease_ms, require_fence, next_born, nodes, edges })
+    }
+
+    fn node(&mut self) -> Option<SavedNode> {
+        let id = NodeId(u128::from_le_bytes(self.array()?));
+        let (slot, generation, status) = (self.u16()?, self.u64()?, self.u8()?);
+        let (cost, parent) = (self.u32()?, self.u16()?);
+        let [born, created_at_ms, updated_at_ms, finished] = [self.u64()?, self.u64()?, self.u64()?, self.u64()?];
+        let holder_len = usize::from(self.u8()?);
+        let holder = std::str::from_utf8(self.slice(holder_len)?).ok()?;
+        let record_len = usize::from(self.u16()?);
+        let Record { name, kind, role, summary, run } = Record::decode(self.slice(record_len)?)?;
+        Some(SavedNode {
+            id,
+            slot,
+            generation,
+            status: *STATUSES.get(usize::from(status & !ARCHIVED))?,
+            archived: status & ARCHIVED != 0,
+            holder: (!holder.is_empty()).then(|| holder.to_owned()),
+            name,
+            kind,
+            role,
+            summary,
+            run,
+            cost,
+            parent: parent.checked_sub(1),
+            born,
+            created_at_ms,
+            updated_at_ms,
+            finished_at_ms: (finished != 0).then_some(finished),
+        })
+    }
+}
+
+impl Snapshot {
+    /// Whether a table could hold this. Loops are left to whoever builds the graph.
+    fn checked(self) -> Result<Snapshot, Unreadable> {
+        if !(1..=LEASE_MS_MAX).contains(&self.lease_ms) {
+            return damaged("its default lease is out of range");
+        }
+        let mut present = [false; NODES];
+        let mut last = None;
+        for node in &self.nodes {
+            if last >= Some(node.slot) {
+                return damaged("its nodes are not in order");
+            }
+            last = Some(node.slot);
+            match present.get_mut(usize::from(node.slot)) {
+                Some(there) => *there = true,
+                None => return damaged("a node has a number past the last slot"),
+            }
+            if let Some(why) = what_is_wrong(node, self.next_born) {
+                return damaged(format!("node {}: {why}", node.id));
+            }
+        }
+        let mut ids: Vec<NodeId> = self.nodes.iter().map(|node| node.id).collect();
+        ids.sort_unstable();
+        let mut holders: Vec<&String> = self.nodes.iter().filter_map(|node| node.holder.as_ref()).collect();
+        holders.sort_unstable();
+        if ids.windows(2).any(|two| two[0] == two[1]) {
+            return damaged("a node stands in it twice");
+        }
+        if holders.windows(2).any(|two| two[0] == two[1]) {
+            return damaged("one holder has two claims in it");
+        }
+        let is_there = |slot: u16| present.get(usize::from(slot)).copied().unwrap_or(false);
+        if self.nodes.iter().any(|node| node.parent.is_some_and(|p| p == node.slot || !is_there(p))) {
+            return damaged("a node belongs under none or itself");
+        }
+        if self.edges.iter().any(|&(child, parent)| child == parent || !is_there(child) || !is_there(parent)) {
+            return damaged("an edge leads nowhere");
+        }
+        if self.edges.windows(2).any(|two| two[0] >= two[1]) {
+            return damaged("its edges are not in order");
+        }
+        Ok(self)
+    }
+}
+
+/// What no node of a table can be.
+fn what_is_wrong(node: &SavedNode, next_born: u64) -> Option<&'static str> {
+    let SavedNode { name, kind, role, summary, run, .. } = node.clone();
+    let record = Record { name, kind, role, summary, run };
+    let ended = matches!(node.status, Status::Done | Status::Failed | Status::Cancelled);
+    let claimed = node.status == Status::Claimed;
+    let wrong = [
+        (record.check().is_err(), "a text that cannot be stored"),
+        (!node.name.is_empty() && node.id != NodeId::of_name(&node.name), "an id that is not its name's"),
+        (node.generation > GENERATION_MAX, "a generation past the last"),
+        (node.archived && !ended, "archived and not ended"),
+        (node.finished_at_ms.is_some() && !ended, "a time of its end, and it has not ended"),
+        (node.holder.is_some() != claimed, "a holder and no claim, or the other way round"),
+        (node.holder.as_ref().is_some_and(|h| check_name("holder", h).is_err()), "a holder whose name cannot be"),
+        (node.born >= next_born, "born after the next node"),
+    ];
+    wrong.into_iter().find_map(|(is_so, why)| is_so.then_some(why))
+}
+
+#[cfg(all(test, not(tenure_loom)))]
+mod tests;

@@ -1,0 +1,245 @@
+//! Taking a snapshot of a table that others go on changing.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::clock;
+use crate::error::{Damaged, Refusal};
+use crate::graph::Graph;
+use crate::layout::HOLDERS;
+use crate::process;
+use crate::record::Record;
+use crate::snapshot::file::{self, Placed};
+use crate::snapshot::{Moment, SavedNode, Snapshot, SnapshotError};
+use crate::sync::Ordering;
+use crate::table::TRIES;
+use crate::verbs::Table;
+use crate::verbs::view::finished_ms;
+use crate::word::{NodeWord, Phase, RootWord, State, TextRef};
+
+/// How long `snapshot` waits for other snapshotters when nobody says otherwise.
+pub const SNAPSHOT_PATIENCE: Duration = Duration::from_secs(10);
+
+/// How often a snapshot is taken anew because another one was taken at the same time. Two suffice, see `snapshot::file`.
+const ROUNDS: u32 = 8;
+
+/// What came of taking a snapshot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Snapshotted {
+    /// The file.
+    pub path: PathBuf,
+    /// Nodes in it.
+    pub nodes: u32,
+    /// Dependency edges in it.
+    pub edges: u32,
+    /// Its length.
+    pub bytes: u64,
+    /// The number of the version of the graph.
+    pub version: u64,
+    /// Somebody else's snapshot, begun after this one was asked for, stands there instead. It holds all that this one
+    /// had to; the numbers here are still of this one.
+    pub covered: bool,
+}
+
+/// A cut from which nothing is missing: the graph, every word, and what each node's texts are.
+struct Firm {
+    root: RootWord,
+    graph: Graph,
+    /// By slot.
+    words: Vec<NodeWord>,
+    /// By slot: the text that the node has, or ended with.
+    texts: Vec<TextRef>,
+    began_ns: u64,
+    ended_ns: u64,
+}
+
+impl Table {
+    /// Where this table's snapshot is, or would be.
+    pub fn snapshot_path(&self) -> PathBuf {
+        self.dir().join(file::SNAPSHOT)
+    }
+
+    /// Writes a snapshot of the whole table, in the place of the last one. No verb of anybody waits for it.
+    ///
+    /// It waits for others that are replacing the snapshot, up to `patience`; `waiting` is called once when that has
+    /// taken a second.
+    ///
+    /// # Errors
+    /// [`SnapshotError`]; the last snapshot is still there then.
+    pub fn snapshot(&self, patience: Duration, mut waiting: impl FnMut()) -> Result<Snapshotted, SnapshotError> {
+        let asked_ns = clock::lease_now_ns();
+        let dir = self.dir();
+        file::clean_up(dir);
+        for _ in 0..ROUNDS {
+            let snapshot = self.take_snapshot()?;
+            let bytes = snapshot.encode();
+            // A damaged table must not take the place of the last good snapshot.
+            if Snapshot::decode(&bytes).is_err() {
+                return Err(Refusal::from(Damaged { what: "it holds what no snapshot can" }).into());
+            }
+            let temporary = file::write(dir, &bytes)?;
+            let placed = temporary.put_in_place(dir, &snapshot.taken, asked_ns, patience, &mut waiting)?;
+            if placed != Placed::Overlaps {
+                return Ok(Snapshotted {
+                    path: self.snapshot_path(),
+                    nodes: snapshot.nodes.len() as u32,
+                    edges: snapshot.edges.len() as u32,
+                    bytes: bytes.len() as u64,
+                    version: snapshot.taken.version,
+                    covered: placed == Placed::Covered,
+                });
+            }
+        }
+        Err(Refusal::Contended { tries: ROUNDS }.into())
+    }
+
+    /// A snapshot in memory.
+    fn take_snapshot(&self) -> Result<Snapshot, Refusal> {
+        for _ in 0..TRIES {
+            let firm = self.firm_cut()?;
+            let nodes: Option<Vec<SavedNode>> =
+                firm.graph.iter().map(|(slot, _)| self.saved(&firm, slot)).collect::<Result<_, _>>()?;
+            let Some(nodes) = nodes else {
+                self.look_again(firm.root)?;
+                continue;
+            };
+            let header = &self.core().fixed.header;
+            let taken = Moment {
+                boot: process::boot_id().unwrap_or((0, 0)),
+                table_created_at_ms: header.created_ms.load(Ordering::Relaxed),
+                version: firm.root.number(),
+                began_ns: firm.began_ns,
+                ended_ns: firm.ended_ns,
+                taken_at_ms: clock::wall_now_ms(),
+            };
+            return Ok(Snapshot {
+                taken,
+                lease_ms: self.default_lease_ms(),
+                require_fence: self.requires_fence(),
+                next_born: firm.graph.next_born,
+                nodes,
+                edges: firm.graph.edges.iter().map(|e| (e.child, e.parent)).collect(),
+            });
+        }
+        Err(Refusal::Contended { tries: TRIES })
+    }
+
+    /// A cut that could have existed: while it is made no change of the graph begins or ends, so what is read belongs to
+    /// one version and only claims and their ends happen meanwhile.
+    ///
+    /// The words are read dependents first. A node that was read claimed or ended had its dependencies done by then, or
+    /// had lost them to a `link` or `reopen` before the cut began; either way the dependency's word, read later, says no
+    /// less. What reading one after the other can show and no moment can is a holder with two claims: see
+    /// [`undo_second_claims`].
+    fn firm_cut(&self) -> Result<Firm, Refusal> {
+        let core = self.core_mut()?;
+        let stopped = |stop| self.refusal(stop);
+        for _ in 0..TRIES {
+            let began_ns = clock::lease_now_ns();
+            core.settled_root().map_err(stopped)?;
+            let (root, graph) = core.load().map_err(stopped)?;
+            if root.is_pending() {
+                continue;
+            }
+            let arrays = graph.arrays(vec![false; graph.nodes.len()]);
+            let Ok(mut order) = arrays.view().topological() else {
+                return Err(Damaged { what: "the version in force has a loop" }.into());
+            };
+            order.reverse();
+            let mut words = vec![<NodeWord as bytemuck::Zeroable>::zeroed(); graph.nodes.len()];
+            let mut texts: Vec<TextRef> = graph.nodes.iter().map(|n| n.map_or(TextRef::NONE, |n| n.text)).collect();
+            for &slot in &order {
+                let word = core.node(slot)?.word.load(Ordering::Acquire);
+                words[usize::from(slot)] = word;
+                if let Phase::Ended { text: Some(head), .. } = word.state().phase {
+                    let block = core.fixed.blocks.get(usize::from(head));
+                    texts[usize::from(slot)] = block.map_or(TextRef::NONE, |b| b.text.load(Ordering::Acquire));
+                }
+            }
+            if core.fixed.header.root.load(Ordering::Acquire) == root {
+                let ended_ns = clock::lease_now_ns();
+                undo_second_claims(&mut words, &order);
+                return Ok(Firm { root, graph, words, texts, began_ns, ended_ns });
+            }
+        }
+        Err(Refusal::Contended { tries: TRIES })
+    }
+
+    /// A node of a cut with its texts. `None`: one of them was used again since.
+    fn saved(&self, firm: &Firm, slot: u16) -> Result<Option<SavedNode>, Refusal> {
+        let at = usize::from(slot);
+        let core = self.core();
+        let (Some(node), Some(&word), Some(&text)) = (firm.graph.node(slot), firm.words.get(at), firm.texts.get(at))
+        else {
+            return Ok(None);
+        };
+        let Some(bytes) = core.read_text(text)? else { return Ok(None) };
+        let record = Record::decode(&bytes).ok_or(Damaged { what: "a node's record does not decode" })?;
+        let State { generation, phase } = word.state();
+        let (mut holder, mut archived, mut finished_at_ms) = (None, false, None);
+        match phase {
+            Phase::Open => {}
+            Phase::Claimed { holder: by } => {
+                let name = firm.graph.holders.get(usize::from(by)).copied().flatten();
+                let Some(name) = name.map(|h| core.read_text(h.name)).transpose()?.flatten() else { return Ok(None) };
+                holder = Some(String::from_utf8_lossy(&name).into_owned());
+            }
+            Phase::Ended { archived: hidden, .. } => {
+                let end = core.node(slot)?.end.load(Ordering::Relaxed);
+                archived = hidden;
+                finished_at_ms = Some(finished_ms(end, node));
+            }
+        }
+        let Record { name, kind, role, summary, run } = record;
+        Ok(Some(SavedNode {
+            id: node.id,
+            slot,
+            generation,
+            status: word.status(),
+            archived,
+            holder,
+            name,
+            kind,
+            role,
+            summary,
+            run,
+            cost: node.cost,
+            parent: node.parent,
+            born: node.born,
+            created_at_ms: node.created_ms,
+            updated_at_ms: node.updated_ms,
+            finished_at_ms,
+        }))
+    }
+}
+
+/// Of the claims of one holder the one that was read first stands; the others are taken back.
+///
+/// The holder had the first one when it was read, so it made every other one after that, and before that one was read:
+/// there was a moment during the cut at which that node was open, one generation earlier. Nothing that waits for it can
+/// have been claimed or done since, so the cut with the node as it was then is one that could have existed too.
+fn undo_second_claims(words: &mut [NodeWord], order: &[u16]) {
+    let mut has_one = vec![false; HOLDERS];
+    for &slot in order {
+        let Some(word) = words.get_mut(usize::from(slot)) else { continue };
+        let Some(seen) = word.holder().and_then(|h| has_one.get_mut(usize::from(h))) else { continue };
+        if *seen {
+            *word = NodeWord::new(State { generation: word.generation().saturating_sub(1), phase: Phase::Open });
+        }
+        *seen = true;
+    }
+}
+
+#[cfg(all(test, not(tenure_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_claim_that_was_read_first_stands_and_the_next_is_as_it_was_before() {
+        let open = |generation| NodeWord::new(State { generation, phase: Phase::Open });
+        let mut words = vec![open(6).claimed_by(1), open(4).claimed_by(2), open(0), open(8).claimed_by(1)];
+        undo_second_claims(&mut words, &[3, 2, 1, 0]);
+        assert_eq!(words, [open(6), open(4).claimed_by(2), open(0), open(8).claimed_by(1)]);
+    }
+}
