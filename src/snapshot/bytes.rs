@@ -11,18 +11,20 @@
 //! | 8, 8 | boot id |
 //! | 8, 8 | the table: wall clock of its creation; number of the version of the graph |
 //! | 8, 8, 8 | the cut: begun and ended, monotonic nanoseconds; wall clock, milliseconds |
-//! | 8, 8 | default lease in milliseconds; creation number of the next node |
-//! | 4, 4 | nodes; edges |
+//! | 8 | default lease in milliseconds |
+//! | 4, 4, 4 | groups; nodes; edges |
+//! | .. | the groups: number 1, limit 4, length 1 and the name; ascending |
 //! | .. | the nodes, by slot: see `put_node` |
-//! | 4 each | the edges: slot of the child, slot of the parent, ascending |
+//! | 5 each | the edges: slot of the child 2, slot of the parent 2, what the parent's failure does 1; ascending |
 //! | 8 | XXH3-64 of everything before |
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::{Moment, SavedNode, Snapshot};
+use super::{Moment, SavedEdge, SavedGroup, SavedNode, Snapshot};
+use crate::error::NameError;
 use crate::id::{NAME_BYTES_MAX, NodeId, check_name};
-use crate::layout::{EDGES, NODES};
-use crate::node::Status;
+use crate::layout::{EDGES, GROUPS, NODES};
+use crate::node::{OnFailure, Status};
 use crate::record::{RECORD_BYTES_MAX, Record};
 use crate::word::{GENERATION_MAX, LEASE_MS_MAX};
 
@@ -31,20 +33,27 @@ const MAGIC: [u8; 8] = *b"tensnap\n";
 /// Counts up whenever a byte of a snapshot changes its meaning.
 pub(crate) const FORMAT: u32 = 1;
 
-const HEADER_BYTES: usize = 104;
+const HEADER_BYTES: usize = 100;
 const CHECKSUM_BYTES: usize = 8;
 /// A node without its texts.
-const NODE_BYTES_MIN: usize = 68;
+const NODE_BYTES_MIN: usize = 83;
+/// A group without its name.
+const GROUP_BYTES_MIN: usize = 6;
+const EDGE_BYTES: usize = 5;
 
 /// The longest snapshot.
-pub(crate) const BYTES_MAX: u64 =
-    (HEADER_BYTES + NODES * (NODE_BYTES_MIN + NAME_BYTES_MAX + RECORD_BYTES_MAX) + EDGES * 4 + CHECKSUM_BYTES) as u64;
+pub(crate) const BYTES_MAX: u64 = (HEADER_BYTES
+    + GROUPS * (GROUP_BYTES_MIN + NAME_BYTES_MAX)
+    + NODES * (NODE_BYTES_MIN + NAME_BYTES_MAX + RECORD_BYTES_MAX)
+    + EDGES * EDGE_BYTES
+    + CHECKSUM_BYTES) as u64;
 
 const REQUIRE_FENCE: u32 = 1;
 const ARCHIVED: u8 = 0x80;
 
 /// In the order of their numbers.
 const STATUSES: [Status; 5] = [Status::Open, Status::Claimed, Status::Done, Status::Failed, Status::Cancelled];
+const MODES: [OnFailure; 3] = [OnFailure::Block, OnFailure::Skip, OnFailure::Continue];
 
 /// Why bytes are not a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,15 +76,22 @@ impl Snapshot {
         let length_at = bytes.len();
         let Moment { boot, table_created_at_ms, version, began_ns, ended_ns, taken_at_ms } = self.taken;
         let numbers = [0, boot.0, boot.1, table_created_at_ms, version, began_ns, ended_ns, taken_at_ms];
-        for number in numbers.into_iter().chain([self.lease_ms, self.next_born]) {
+        for number in numbers.into_iter().chain([self.lease_ms]) {
             bytes.extend(number.to_le_bytes());
         }
-        bytes.extend((self.nodes.len() as u32).to_le_bytes());
-        bytes.extend((self.edges.len() as u32).to_le_bytes());
+        for count in [self.groups.len(), self.nodes.len(), self.edges.len()] {
+            bytes.extend((count as u32).to_le_bytes());
+        }
+        for SavedGroup { number, limit, name } in &self.groups {
+            bytes.push(*number);
+            bytes.extend(limit.to_le_bytes());
+            put_short(&mut bytes, name);
+        }
         self.nodes.iter().for_each(|node| put_node(&mut bytes, node));
-        for (child, parent) in &self.edges {
+        for SavedEdge { child, parent, on_failure } in &self.edges {
             bytes.extend(child.to_le_bytes());
             bytes.extend(parent.to_le_bytes());
+            bytes.push(MODES.iter().position(|mode| mode == on_failure).unwrap_or(0) as u8);
         }
         let length = (bytes.len() + CHECKSUM_BYTES) as u64;
         bytes.iter_mut().skip(length_at).zip(length.to_le_bytes()).for_each(|(to, from)| *to = from);
@@ -128,11 +144,17 @@ fn check_frame(bytes: &[u8]) -> Result<&[u8], Unreadable> {
     Ok(behind_format)
 }
 
-/// A node: id 16, slot 2, generation 8, status 1 (128 added: archived), cost 4, parent slot + 1 (0: none) 2, creation
-/// number 8, created, updated and finished (0: not) 8 each, length 1 and name of the holder, length 2 and the texts.
+/// A short text behind its length in one byte.
+fn put_short(bytes: &mut Vec<u8>, text: &str) {
+    bytes.push(text.len() as u8);
+    bytes.extend(text.as_bytes());
+}
+
+/// A node: id 16, slot 2, generation 8, status 1 (128 added: archived), cost 4, parent slot + 1 (0: none) 2, attempts 2,
+/// retry delay 4, group 1, generation that attempts are counted from 8, creation number 8, created, updated and finished
+/// (0: not) 8 each, length 1 and name of the holder, length 2 and the texts.
 fn put_node(bytes: &mut Vec<u8>, node: &SavedNode) {
     let status = STATUSES.iter().position(|&s| s == node.status).unwrap_or(0) as u8;
-    let holder = node.holder.as_deref().unwrap_or("");
     let (name, kind, role) = (node.name.clone(), node.kind.clone(), node.role.clone());
     let record = Record { name, kind, role, summary: node.summary.clone(), run: node.run.clone() }.encode();
     bytes.extend(node.id.0.to_le_bytes());
@@ -141,11 +163,14 @@ fn put_node(bytes: &mut Vec<u8>, node: &SavedNode) {
     bytes.push(status | if node.archived { ARCHIVED } else { 0 });
     bytes.extend(node.cost.to_le_bytes());
     bytes.extend(node.parent.map_or(0, |slot| slot + 1).to_le_bytes());
+    bytes.extend(node.max_attempts.to_le_bytes());
+    bytes.extend(node.retry_delay_ms.to_le_bytes());
+    bytes.push(node.group);
+    bytes.extend(node.attempts_from.to_le_bytes());
     for number in [node.born, node.created_at_ms, node.updated_at_ms, node.finished_at_ms.unwrap_or(0)] {
         bytes.extend(number.to_le_bytes());
     }
-    bytes.push(holder.len() as u8);
-    bytes.extend(holder.as_bytes());
+    put_short(bytes, node.holder.as_deref().unwrap_or(""));
     bytes.extend((record.len() as u16).to_le_bytes());
     bytes.extend(record);
 }
@@ -195,24 +220,39 @@ impl<'a> Bytes<'a> {
             ended_ns: self.u64()?,
             taken_at_ms: self.u64()?,
         };
-        let (lease_ms, next_born) = (self.u64()?, self.u64()?);
-        let (nodes, edges) = (self.u32()? as usize, self.u32()? as usize);
-        if options & !REQUIRE_FENCE != 0 || nodes > NODES || edges > EDGES {
+        let lease_ms = self.u64()?;
+        let [groups, nodes, edges] = [self.u32()? as usize, self.u32()? as usize, self.u32()? as usize];
+        if options & !REQUIRE_FENCE != 0 || groups > GROUPS || nodes > NODES || edges > EDGES {
             return None;
         }
+        let groups = (0..groups).map(|_| self.group()).collect::<Option<Vec<_>>>()?;
         let nodes = (0..nodes).map(|_| self.node()).collect::<Option<Vec<_>>>()?;
-        let edges = (0..edges).map(|_| Some((self.u16()?, self.u16()?))).collect::<Option<Vec<_>>>()?;
+        let edges = (0..edges).map(|_| self.edge()).collect::<Option<Vec<_>>>()?;
         let require_fence = options & REQUIRE_FENCE != 0;
-        Some(Snapshot { taken, lease_ms, require_fence, next_born, nodes, edges })
+        Some(Snapshot { taken, lease_ms, require_fence, groups, nodes, edges })
+    }
+
+    fn short(&mut self) -> Option<String> {
+        let len = usize::from(self.u8()?);
+        std::str::from_utf8(self.slice(len)?).ok().map(str::to_owned)
+    }
+
+    fn group(&mut self) -> Option<SavedGroup> {
+        Some(SavedGroup { number: self.u8()?, limit: self.u32()?, name: self.short()? })
+    }
+
+    fn edge(&mut self) -> Option<SavedEdge> {
+        let (child, parent) = (self.u16()?, self.u16()?);
+        Some(SavedEdge { child, parent, on_failure: *MODES.get(usize::from(self.u8()?))? })
     }
 
     fn node(&mut self) -> Option<SavedNode> {
         let id = NodeId(u128::from_le_bytes(self.array()?));
         let (slot, generation, status) = (self.u16()?, self.u64()?, self.u8()?);
         let (cost, parent) = (self.u32()?, self.u16()?);
+        let (max_attempts, retry_delay_ms, group, attempts_from) = (self.u16()?, self.u32()?, self.u8()?, self.u64()?);
         let [born, created_at_ms, updated_at_ms, finished] = [self.u64()?, self.u64()?, self.u64()?, self.u64()?];
-        let holder_len = usize::from(self.u8()?);
-        let holder = std::str::from_utf8(self.slice(holder_len)?).ok()?;
+        let holder = self.short()?;
         let record_len = usize::from(self.u16()?);
         let Record { name, kind, role, summary, run } = Record::decode(self.slice(record_len)?)?;
         Some(SavedNode {
@@ -221,7 +261,7 @@ impl<'a> Bytes<'a> {
             generation,
             status: *STATUSES.get(usize::from(status & !ARCHIVED))?,
             archived: status & ARCHIVED != 0,
-            holder: (!holder.is_empty()).then(|| holder.to_owned()),
+            holder: Some(holder).filter(|holder| !holder.is_empty()),
             name,
             kind,
             role,
@@ -229,6 +269,10 @@ impl<'a> Bytes<'a> {
             run,
             cost,
             parent: parent.checked_sub(1),
+            max_attempts,
+            retry_delay_ms,
+            group,
+            attempts_from,
             born,
             created_at_ms,
             updated_at_ms,
@@ -254,7 +298,7 @@ impl Snapshot {
                 Some(there) => *there = true,
                 None => return damaged("a node has a number past the last slot"),
             }
-            if let Some(why) = what_is_wrong(node, self.next_born) {
+            if let Some(why) = what_is_wrong(node) {
                 return damaged(format!("node {}: {why}", node.id));
             }
         }
@@ -272,18 +316,45 @@ impl Snapshot {
         if self.nodes.iter().any(|node| node.parent.is_some_and(|p| p == node.slot || !is_there(p))) {
             return damaged("a node belongs under none or itself");
         }
-        if self.edges.iter().any(|&(child, parent)| child == parent || !is_there(child) || !is_there(parent)) {
+        if self.edges.iter().any(|e| e.child == e.parent || !is_there(e.child) || !is_there(e.parent)) {
             return damaged("an edge leads nowhere");
         }
-        if self.edges.windows(2).any(|two| two[0] >= two[1]) {
+        if self.edges.windows(2).any(|two| (two[0].child, two[0].parent) >= (two[1].child, two[1].parent)) {
             return damaged("its edges are not in order");
         }
+        self.check_groups()?;
         Ok(self)
     }
 }
 
+impl Snapshot {
+    fn check_groups(&self) -> Result<(), Unreadable> {
+        let mut known = [false; GROUPS];
+        let mut names: Vec<&String> = self.groups.iter().map(|group| &group.name).collect();
+        names.sort_unstable();
+        if names.windows(2).any(|two| two[0] == two[1]) {
+            return damaged("a group stands in it twice");
+        }
+        if self.groups.windows(2).any(|two| two[0].number >= two[1].number) {
+            return damaged("its groups are not in order");
+        }
+        for SavedGroup { number, limit, name } in &self.groups {
+            let bad_name =
+                matches!(check_name("group", name), Err(why) if !matches!(why, NameError::LooksLikeAnId { .. }));
+            if *number == 0 || bad_name || !(1..=NODES as u32).contains(limit) {
+                return damaged("a group that cannot be");
+            }
+            if let Some(known) = known.get_mut(usize::from(*number)) {
+                *known = true;
+            }
+        }
+        let is_known = |number: u8| number == 0 || known.get(usize::from(number)) == Some(&true);
+        if self.nodes.iter().all(|node| is_known(node.group)) { Ok(()) } else { damaged("a node of no known group") }
+    }
+}
+
 /// What no node of a table can be.
-fn what_is_wrong(node: &SavedNode, next_born: u64) -> Option<&'static str> {
+fn what_is_wrong(node: &SavedNode) -> Option<&'static str> {
     let SavedNode { name, kind, role, summary, run, .. } = node.clone();
     let record = Record { name, kind, role, summary, run };
     let ended = matches!(node.status, Status::Done | Status::Failed | Status::Cancelled);
@@ -296,7 +367,7 @@ fn what_is_wrong(node: &SavedNode, next_born: u64) -> Option<&'static str> {
         (node.finished_at_ms.is_some() && !ended, "a time of its end, and it has not ended"),
         (node.holder.is_some() != claimed, "a holder and no claim, or the other way round"),
         (node.holder.as_ref().is_some_and(|h| check_name("holder", h).is_err()), "a holder whose name cannot be"),
-        (node.born >= next_born, "born after the next node"),
+        (node.attempts_from > node.generation, "attempts that are still to come"),
     ];
     wrong.into_iter().find_map(|(is_so, why)| is_so.then_some(why))
 }

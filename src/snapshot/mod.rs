@@ -20,7 +20,7 @@ use std::path::Path;
 pub use error::SnapshotError;
 
 use crate::id::NodeId;
-use crate::node::Status;
+use crate::node::{OnFailure, Status};
 
 /// When a snapshot's cut was made, and of which table. Times in nanoseconds are on the kernel's monotonic clock, which
 /// begins anew with every boot.
@@ -71,6 +71,14 @@ pub struct SavedNode {
     pub cost: u32,
     /// Slot of the node it belongs under.
     pub parent: Option<u16>,
+    /// The most attempts; 0: no limit.
+    pub max_attempts: u16,
+    /// Milliseconds that it is left alone after an attempt.
+    pub retry_delay_ms: u32,
+    /// Number of the group that it belongs to; 0: none.
+    pub group: u8,
+    /// The generation that its attempts are counted from: two generations are one attempt.
+    pub attempts_from: u64,
     /// Creation number: ties in the order of work go to the lowest.
     pub born: u64,
     /// Wall clock, milliseconds since 1970, as are the next two.
@@ -79,6 +87,30 @@ pub struct SavedNode {
     pub updated_at_ms: u64,
     /// When it ended, if it has.
     pub finished_at_ms: Option<u64>,
+}
+
+/// A dependency as a snapshot keeps it. Ordered as the table orders them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub struct SavedEdge {
+    /// Slot of the node that waits.
+    pub child: u16,
+    /// Slot of the node that it waits for.
+    pub parent: u16,
+    /// What the child does when the parent fails.
+    pub on_failure: OnFailure,
+}
+
+/// A group as a snapshot keeps it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SavedGroup {
+    /// What nodes refer to it by, 1 to 255.
+    pub number: u8,
+    /// How many of its nodes may be claimed at once.
+    pub limit: u32,
+    /// Its name.
+    pub name: String,
 }
 
 /// A snapshot, read whole and checked.
@@ -91,12 +123,12 @@ pub struct Snapshot {
     pub lease_ms: u64,
     /// Whether completions must name a generation.
     pub require_fence: bool,
-    /// The creation number of the next new node.
-    pub next_born: u64,
+    /// By number, ascending.
+    pub groups: Vec<SavedGroup>,
     /// By slot, ascending.
     pub nodes: Vec<SavedNode>,
-    /// Slots of a node and of one that it waits for, ascending.
-    pub edges: Vec<(u16, u16)>,
+    /// By child, then by parent.
+    pub edges: Vec<SavedEdge>,
 }
 
 impl Snapshot {

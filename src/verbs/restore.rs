@@ -4,18 +4,19 @@ use std::path::{Path, PathBuf};
 
 use crate::clock;
 use crate::error::{Damaged, Refusal};
-use crate::graph::{Edge, Graph, Node};
+use crate::graph::{Edge, Graph, Group, Node};
 use crate::layout::{INDEX, NODES};
 use crate::node::{Outcome, Status};
 use crate::record::{Record, name_hash};
 use crate::snapshot::file::{self, Whose};
-use crate::snapshot::{SavedNode, Snapshot, SnapshotError};
+use crate::snapshot::{SavedEdge, SavedGroup, SavedNode, Snapshot, SnapshotError};
 use crate::sync::Ordering;
-use crate::table::Core;
+use crate::table::hints::BORN_COUNT_BITS;
 use crate::table::text::Draft;
+use crate::table::{Core, Stop};
 use crate::verbs::Table;
 use crate::verbs::edit::{Edit, Planned};
-use crate::word::{EndWord, GENERATION_CLAIMABLE_MAX, NodeWord, Phase, State, TextOf, TextRef};
+use crate::word::{EndWord, GENERATION_CLAIMABLE_MAX, NodeWord, Phase, PolicyWord, State, TextOf, TextRef};
 
 /// How far a restore moves every generation: past all that may have been given out since the snapshot was taken. Of
 /// those the snapshot knows nothing, and of a table that is gone with its boot nothing else does either; a holder that
@@ -111,7 +112,7 @@ struct Texts<'m> {
 
 impl Texts<'_> {
     /// The text of a node: the one that its slot has already if that is the same, else a new one.
-    fn of(&mut self, core: &Core<'_>, graph: &Graph, node: &SavedNode) -> Result<TextRef, crate::table::Stop> {
+    fn of(&mut self, core: &Core<'_>, graph: &Graph, node: &SavedNode) -> Result<TextRef, Stop> {
         let at = usize::from(node.slot);
         let there = graph.node(node.slot).map_or(TextRef::NONE, |n| n.text);
         let known = self.known.get(at).copied().unwrap_or(TextRef::NONE);
@@ -141,32 +142,38 @@ fn plan(
     edit: &mut Edit<'_>,
     from: &Snapshot,
     texts: &mut Texts<'_>,
-    refusal: impl Fn(crate::table::Stop) -> Refusal,
+    refusal: impl Fn(Stop) -> Refusal,
 ) -> Result<Vec<Ended>, Refusal> {
     let core = edit.core;
     let above = highest_generation(&core)?;
+    // Born now, in their old order: for how long a node has been ready is counted within a boot.
+    let born = edit.graph.next_born.max(clock::lease_now_ms() << BORN_COUNT_BITS);
     let mut graph = Graph {
         nodes: Vec::new(),
         edges: Vec::new(),
         // The names stay: holders that look for work go on under them.
         holders: edit.graph.holders.clone(),
-        next_born: edit.graph.next_born.max(from.next_born),
+        groups: Vec::new(),
+        next_born: born + from.nodes.len() as u64,
         index: vec![0; INDEX],
     };
+    put_groups(edit, &mut graph, from)?;
+    let mut by_age: Vec<&SavedNode> = from.nodes.iter().collect();
+    by_age.sort_by_key(|node| (node.born, node.id));
     let mut ends = Vec::new();
-    for saved in &from.nodes {
+    for (saved, born) in by_age.into_iter().zip(born..) {
         let text = texts.of(&core, &edit.graph, saved).map_err(&refusal)?;
-        let word = restored_word(&core, saved, above)?;
-        let finished = saved.finished_at_ms.filter(|_| word.is_ended());
-        graph.insert(saved.slot, restored_node(saved, text, finished));
-        edit.become_word(saved.slot, word);
-        if let Some(finished) = finished {
+        let back = Back::of(&core, saved, above)?;
+        graph.insert(saved.slot, back.node(saved, text, born));
+        edit.become_word(saved.slot, back.word);
+        if let Some(finished) = back.finished_ms {
             let before = core.node(saved.slot)?.end.load(Ordering::Relaxed);
-            ends.push(Ended { slot: saved.slot, before, after: EndWord::new(word.generation(), lease_ms(finished)) });
+            let after = EndWord::new(back.word.generation(), lease_ms(finished));
+            ends.push(Ended { slot: saved.slot, before, after });
         }
     }
-    let edges: Vec<Edge> = from.edges.iter().map(|&(child, parent)| Edge { child, parent }).collect();
-    graph.link(&edges);
+    let edge = |e: &SavedEdge| Edge { child: e.child, parent: e.parent, on_failure: e.on_failure };
+    graph.link(&from.edges.iter().map(edge).collect::<Vec<_>>());
     // Whoever holds one of these is fenced off like all others.
     let gone: Vec<u16> = edit.graph.iter().map(|(slot, _)| slot).filter(|&slot| graph.node(slot).is_none()).collect();
     for slot in gone {
@@ -175,6 +182,23 @@ fn plan(
     }
     edit.graph = graph;
     Ok(ends)
+}
+
+/// Puts the snapshot's groups into a graph, under their numbers, with the name that is there already where it is the same.
+fn put_groups(edit: &mut Edit<'_>, graph: &mut Graph, from: &Snapshot) -> Result<(), Refusal> {
+    for SavedGroup { number, limit, name } in &from.groups {
+        let there = edit.graph.groups.get(usize::from(*number)).copied().flatten().map(|group| group.name);
+        let same = match there {
+            Some(there) => edit.core.read_text(there)?.filter(|old| old == name.as_bytes()).and(Some(there)),
+            None => None,
+        };
+        let text = match same {
+            Some(text) => text,
+            None => edit.write_text(TextOf::Group((*number).into()), name.as_bytes())?,
+        };
+        graph.set_group(*number, Group { name: text, hash: name_hash(name), limit: *limit });
+    }
+    Ok(())
 }
 
 /// The highest generation of any slot. A node may have lived in another slot since the snapshot, or been pruned from it,
@@ -187,53 +211,82 @@ fn highest_generation(core: &Core<'_>) -> Result<u64, Damaged> {
     Ok(highest)
 }
 
-/// What becomes of a node's word.
-fn restored_word(core: &Core<'_>, saved: &SavedNode, above: u64) -> Result<NodeWord, Refusal> {
-    let generation = clear_generation(core, saved.slot, saved.generation.max(above) + GENERATIONS_PAST)?;
-    if generation > GENERATION_CLAIMABLE_MAX {
-        let name = if saved.name.is_empty() { saved.id.to_string() } else { saved.name.clone() };
-        return Err(Refusal::Exhausted { node: name, what: "generations" });
+/// What a node comes back as.
+struct Back {
+    word: NodeWord,
+    /// The generation that its attempts are counted from.
+    base: u64,
+    finished_ms: Option<u64>,
+}
+
+impl Back {
+    fn of(core: &Core<'_>, saved: &SavedNode, above: u64) -> Result<Back, Refusal> {
+        let generation = clear_generation(core, saved.slot, saved.generation.max(above) + GENERATIONS_PAST)?;
+        if generation > GENERATION_CLAIMABLE_MAX {
+            let node = if saved.name.is_empty() { saved.id.to_string() } else { saved.name.clone() };
+            return Err(Refusal::Exhausted { node, what: "generations" });
+        }
+        // Two generations are one attempt, the second of them the end of the claim.
+        let mut spent = saved.generation.saturating_sub(saved.attempts_from);
+        let attempts = (spent + 1) / 2;
+        let was_last = saved.max_attempts > 0 && attempts >= u64::from(saved.max_attempts);
+        let outcome = match saved.status {
+            // With its boot the claim was lost, and that may have been the last attempt.
+            Status::Claimed if was_last => Some(Outcome::Failed),
+            Status::Claimed => {
+                spent += 1;
+                None
+            }
+            Status::Open => None,
+            Status::Done => Some(Outcome::Done),
+            Status::Failed => Some(Outcome::Failed),
+            Status::Cancelled => Some(Outcome::Cancelled),
+        };
+        let phase = match outcome {
+            None => Phase::Open,
+            Some(outcome) => Phase::Ended { outcome, archived: saved.archived, text: None },
+        };
+        let finished_ms = outcome.map(|_| saved.finished_at_ms.unwrap_or_else(clock::wall_now_ms));
+        let word = NodeWord::new(State { generation, phase });
+        Ok(Back { word, base: generation.saturating_sub(spent), finished_ms })
     }
-    let outcome = match saved.status {
-        Status::Open | Status::Claimed => None,
-        Status::Done => Some(Outcome::Done),
-        Status::Failed => Some(Outcome::Failed),
-        Status::Cancelled => Some(Outcome::Cancelled),
-    };
-    let phase = match outcome {
-        None => Phase::Open,
-        Some(outcome) => Phase::Ended { outcome, archived: saved.archived, text: None },
-    };
-    Ok(NodeWord::new(State { generation, phase }))
+
+    fn node(&self, saved: &SavedNode, text: TextRef, born: u64) -> Node {
+        // A time before this boot cannot be told on the lease clock; readers then take the time of the last change for it.
+        let updated_ms = match self.finished_ms {
+            Some(finished) if lease_ms(finished) == 0 => finished,
+            _ => saved.updated_at_ms,
+        };
+        Node {
+            id: saved.id,
+            text,
+            cost: saved.cost,
+            parent: saved.parent,
+            role: if saved.role.is_empty() { 0 } else { name_hash(&saved.role) },
+            born,
+            created_ms: saved.created_at_ms,
+            updated_ms,
+            base: self.base,
+            policy: PolicyWord::new(saved.max_attempts, saved.retry_delay_ms, saved.group),
+        }
+    }
 }
 
 /// The first generation from `generation` on that nothing which the slot's earlier life left behind is tagged with; tags
 /// are cut short, so a jump may land on one.
 fn clear_generation(core: &Core<'_>, slot: u16, mut generation: u64) -> Result<u64, Damaged> {
-    let lease = core.node(slot)?.lease.load(Ordering::Acquire);
-    // One tag spoils one stretch: the next one is clear.
-    if (generation..generation + GENERATIONS_CLEAR).any(|g| lease.is_of(g)) {
-        generation += GENERATIONS_CLEAR;
+    let node = core.node(slot)?;
+    let lease = node.lease.load(Ordering::Acquire);
+    let process = node.process.load(Ordering::Acquire);
+    let not_before = node.not_before.load(Ordering::Acquire);
+    let is_tagged = |g: u64| lease.is_of(g) || process.is_of(g) || not_before.is_of(g);
+    // Each of the three tags spoils one stretch at most, so the fourth is clear.
+    for _ in 0..3 {
+        if (generation..generation + GENERATIONS_CLEAR).any(is_tagged) {
+            generation += GENERATIONS_CLEAR;
+        }
     }
     Ok(generation)
-}
-
-fn restored_node(saved: &SavedNode, text: TextRef, finished_ms: Option<u64>) -> Node {
-    // A time before this boot cannot be told on the lease clock; readers then take the time of the last change for it.
-    let updated_ms = match finished_ms {
-        Some(finished) if lease_ms(finished) == 0 => finished,
-        _ => saved.updated_at_ms,
-    };
-    Node {
-        id: saved.id,
-        text,
-        cost: saved.cost,
-        parent: saved.parent,
-        role: if saved.role.is_empty() { 0 } else { name_hash(&saved.role) },
-        born: saved.born,
-        created_ms: saved.created_at_ms,
-        updated_ms,
-    }
 }
 
 /// A moment of the wall clock on the lease clock, as the two stand to each other now; 0 for one before this boot.

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use crate::clock;
 use crate::error::{Damaged, Refusal};
-use crate::graph::Graph;
+use crate::graph::{Edge, Graph};
 use crate::layout::HOLDERS;
 use crate::process;
 use crate::record::Record;
 use crate::snapshot::file::{self, Placed};
-use crate::snapshot::{Moment, SavedNode, Snapshot, SnapshotError};
+use crate::snapshot::{Moment, SavedEdge, SavedGroup, SavedNode, Snapshot, SnapshotError};
 use crate::sync::Ordering;
 use crate::table::TRIES;
 use crate::verbs::Table;
@@ -100,7 +100,7 @@ impl Table {
             let firm = self.firm_cut()?;
             let nodes: Option<Vec<SavedNode>> =
                 firm.graph.iter().map(|(slot, _)| self.saved(&firm, slot)).collect::<Result<_, _>>()?;
-            let Some(nodes) = nodes else {
+            let (Some(nodes), Some(groups)) = (nodes, self.saved_groups(&firm)?) else {
                 self.look_again(firm.root)?;
                 continue;
             };
@@ -117,9 +117,9 @@ impl Table {
                 taken,
                 lease_ms: self.default_lease_ms(),
                 require_fence: self.requires_fence(),
-                next_born: firm.graph.next_born,
+                groups,
                 nodes,
-                edges: firm.graph.edges.iter().map(|e| (e.child, e.parent)).collect(),
+                edges: firm.graph.edges.iter().map(saved_edge).collect(),
             });
         }
         Err(Refusal::Contended { tries: TRIES })
@@ -142,7 +142,7 @@ impl Table {
             if root.is_pending() {
                 continue;
             }
-            let arrays = graph.arrays(vec![false; graph.nodes.len()]);
+            let arrays = graph.arrays();
             let Ok(mut order) = arrays.view().topological() else {
                 return Err(Damaged { what: "the version in force has a loop" }.into());
             };
@@ -206,12 +206,32 @@ impl Table {
             run,
             cost: node.cost,
             parent: node.parent,
+            max_attempts: node.policy.max_attempts(),
+            retry_delay_ms: node.policy.retry_delay_ms(),
+            group: node.policy.group(),
+            attempts_from: node.base,
             born: node.born,
             created_at_ms: node.created_ms,
             updated_at_ms: node.updated_ms,
             finished_at_ms,
         }))
     }
+
+    /// The groups of a cut. `None`: the name of one was used again since.
+    fn saved_groups(&self, firm: &Firm) -> Result<Option<Vec<SavedGroup>>, Refusal> {
+        let known = (0..=u8::MAX).zip(&firm.graph.groups).filter_map(|(number, group)| Some((number, (*group)?)));
+        known
+            .map(|(number, group)| {
+                let name = self.core().read_text(group.name)?;
+                let name = name.map(|name| String::from_utf8_lossy(&name).into_owned());
+                Ok(name.map(|name| SavedGroup { number, limit: group.limit, name }))
+            })
+            .collect()
+    }
+}
+
+fn saved_edge(edge: &Edge) -> SavedEdge {
+    SavedEdge { child: edge.child, parent: edge.parent, on_failure: edge.on_failure }
 }
 
 /// Of the claims of one holder the one that was read first stands; the others are taken back.

@@ -20,7 +20,7 @@ fn name(set: usize, what: impl std::fmt::Display) -> String {
 fn set(k: usize) -> Vec<NodeSpec> {
     let mut all = vec![node(&name(k, "left")), node(&name(k, "right"))];
     for (child, parent) in [("first", None), ("second", Some("first")), ("third", Some("second"))] {
-        let needs = parent.map(|p| id(&name(k, p))).into_iter().collect();
+        let needs = parent.map(|p| id(&name(k, p)).into()).into_iter().collect();
         all.push(NodeSpec { needs, ..node(&name(k, child)) });
     }
     all.extend((0..ROUND).map(|i| node(&name(k, i))));
@@ -74,8 +74,8 @@ fn assert_could_have_existed(snapshot: &Snapshot) {
         let held = (0..ROUND).filter(|i| by_name[name(set, i).as_str()].status == Status::Claimed).count();
         assert!(held <= 1, "one holder has {held} claims");
     }
-    for (child, parent) in &snapshot.edges {
-        let [child, parent] = [child, parent].map(|slot| by_slot[slot]);
+    for edge in &snapshot.edges {
+        let [child, parent] = [edge.child, edge.parent].map(|slot| by_slot[&slot]);
         let needs_it = matches!(child.status, Status::Claimed | Status::Done);
         assert!(
             !needs_it || parent.status == Status::Done,

@@ -23,8 +23,11 @@ pub fn work_and_reopen(orders: &Orders) {
             _ => match worker.claim_next() {
                 Ok(claim) => {
                     say(format!("{} {}", claim.id(), claim.generation()));
-                    let ended =
-                        if dice.below(3) == 0 { claim.release().map(drop) } else { claim.complete(Outcome::Done) };
+                    let ended = if dice.below(3) == 0 {
+                        claim.release().map(drop)
+                    } else {
+                        claim.complete(Outcome::Done).map(drop)
+                    };
                     match ended {
                         Ok(()) | Err(Refusal::GenerationMismatch { .. } | Refusal::NotReady { .. }) => {}
                         Err(other) => panic!("{other}"),
@@ -46,7 +49,7 @@ fn a_restore_beside_workers_is_whole_and_no_fence_is_given_out_twice() {
     let (dir, table) = fresh_table();
     let nodes: Vec<NodeSpec> = (0..NODES)
         .map(|n| NodeSpec {
-            needs: n.checked_sub(7).map(|p| id(&format!("n{p}"))).into_iter().collect(),
+            needs: n.checked_sub(7).map(|p| id(&format!("n{p}")).into()).into_iter().collect(),
             ..node(&format!("n{n}"))
         })
         .collect();

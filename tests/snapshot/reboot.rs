@@ -11,7 +11,7 @@ use super::help::{id, names, node, reboot, take, tenure};
 fn old_table(options: &CreateOptions) -> tempfile::TempDir {
     let dir = super::crew::scratch();
     let (table, _) = Table::open_or_create(dir.path(), options).expect("a directory");
-    table.import(&[node("a"), NodeSpec { needs: vec![id("a")], ..node("b") }]).expect("room");
+    table.import(&[node("a"), NodeSpec { needs: vec![id("a").into()], ..node("b") }]).expect("room");
     let _ = table.worker("ann").expect("a name").claim_next().expect("a");
     take(&table);
     drop(table);

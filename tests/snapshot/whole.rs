@@ -1,7 +1,8 @@
 //! What comes back, and under which generation (P3, C6).
 
 use tenure::{
-    Completion, CreateOptions, Filter, NodeId, NodeSpec, NodeView, Outcome, Refusal, Seen, SnapshotError, Status, Table,
+    Completion, CreateOptions, Filter, Need, NodeId, NodeSpec, NodeView, OnFailure, Outcome, Refusal, Seen,
+    SnapshotError, Status, Table,
 };
 
 use super::crew::{fresh_table, scratch};
@@ -11,7 +12,7 @@ const ALL: Filter = Filter { terminal: true, archived: true };
 
 fn end(table: &Table, name: &str, outcome: Outcome, summary: Option<&str>) {
     let completion = Completion { outcome, generation: None, holder: None, summary: summary.map(str::to_owned) };
-    assert!(table.complete(id(name), &completion).expect("it can end"));
+    table.complete(id(name), &completion).expect("it can end");
 }
 
 /// One node of every kind.
@@ -23,11 +24,16 @@ fn fill(table: &Table) {
         summary: Some("two\nlines \u{202e}".into()),
         run: Some("x".repeat(4_096)),
         parent: Some(Some(id("top"))),
-        needs: vec![id("done"), id("failed")],
+        needs: vec![id("done").into(), Need { on_failure: Some(OnFailure::Skip), ..id("failed").into() }],
+        max_attempts: Some(5),
+        retry_delay_ms: Some(0),
+        group: Some("gpu".into()),
         ..node("full")
     };
+    table.set_group("gpu", 2).expect("room");
+    table.set_group("unused", 7).expect("room");
     let nodes = ["top", "done", "failed", "cancelled", "hidden", "held"].map(node);
-    let child = NodeSpec { needs: vec![id("full")], ..node("child") };
+    let child = NodeSpec { needs: vec![id("full").into()], ..node("child") };
     let nameless = NodeSpec { id: Some(NodeId(7)), ..NodeSpec::default() };
     let all: Vec<NodeSpec> = nodes.into_iter().chain([full, child, nameless]).collect();
     table.import(&all).expect("room");
@@ -65,6 +71,7 @@ fn everything_comes_back_into_an_empty_table_and_no_fence_of_before_fits() {
     assert_eq!((restored.nodes, restored.edges, restored.handed_back), (9, 3, 1));
     let after = empty.list(ALL).expect("rows");
     assert_eq!(before.iter().map(lasting).collect::<Vec<_>>(), after.iter().map(lasting).collect::<Vec<_>>());
+    assert_eq!(table.groups().expect("groups"), empty.groups().expect("groups"));
     for (before, after) in before.iter().zip(&after) {
         assert!(
             after.generation > before.generation + 1_000,
@@ -84,6 +91,35 @@ fn everything_comes_back_into_an_empty_table_and_no_fence_of_before_fits() {
     claim.renew().expect("the lease has begun");
     assert!(table.get(id("held")).expect("there").generation < claim.generation());
     claim.complete(Outcome::Done).expect("held");
+}
+
+#[test]
+fn attempts_are_counted_on_and_the_last_one_is_lost_with_its_boot() {
+    let (_dir, table) = fresh_table();
+    let spec = |name: &str| NodeSpec { max_attempts: Some(3), ..node(name) };
+    table.import(&[spec("second"), spec("third"), spec("open")]).expect("room");
+    let lost = |name: &str, holder: &str, times: usize| {
+        let worker = table.worker(holder).expect("a name");
+        for _ in 0..times {
+            worker.claim(id(name)).expect("ready").release().expect("held");
+        }
+        let _ = worker.claim(id(name)).expect("ready");
+    };
+    lost("second", "ann", 1);
+    lost("third", "bob", 2);
+    let eve = table.worker("eve").expect("a name");
+    eve.claim(id("open")).expect("ready").release().expect("held");
+    take(&table);
+    for _ in 0..2 {
+        let restored = table.restore(None, true).expect("by force");
+        assert_eq!(restored.handed_back, 2);
+        let of = |name: &str| table.get(id(name)).map(|v| (v.status, v.attempts)).expect("there");
+        assert_eq!([of("second"), of("third"), of("open")], [(Seen::Ready, 2), (Seen::Failed, 3), (Seen::Ready, 1)]);
+    }
+    let claim = eve.claim(id("second")).expect("one attempt is left");
+    assert_eq!(table.get(id("second")).expect("there").attempts, 3);
+    claim.complete(Outcome::Failed).expect("held");
+    assert_eq!(table.get(id("second")).expect("there").status, Seen::Failed);
 }
 
 #[test]
@@ -153,7 +189,7 @@ fn a_node_that_was_pruned_and_comes_back_never_gets_an_old_generation() {
 #[test]
 fn restoring_again_and_again_always_moves_on() {
     let (_dir, table) = fresh_table();
-    table.import(&[node("a"), NodeSpec { needs: vec![id("a")], ..node("b") }]).expect("room");
+    table.import(&[node("a"), NodeSpec { needs: vec![id("a").into()], ..node("b") }]).expect("room");
     take(&table);
     let worker = table.worker("w").expect("a name");
     let mut last = 0;
@@ -186,7 +222,7 @@ fn the_largest_table_goes_and_comes_back() {
     let all: Vec<NodeSpec> = (0..4_096usize)
         .map(|n| NodeSpec {
             summary: Some("s".repeat(1_024)),
-            needs: (1..=60).filter_map(|d| n.checked_sub(d * 7)).map(|p| id(&named(p))).collect(),
+            needs: (1..=60).filter_map(|d| n.checked_sub(d * 7)).map(|p| id(&named(p)).into()).collect(),
             ..node(&named(n))
         })
         .collect();

@@ -19,6 +19,10 @@ fn node(slot: u16, name: &str, status: Status) -> SavedNode {
         run: "exit 3".into(),
         cost: 9,
         parent: (slot > 0).then_some(0),
+        max_attempts: 3,
+        retry_delay_ms: 250,
+        group: u8::from(slot > 0),
+        attempts_from: 2,
         born: u64::from(slot) + 1,
         created_at_ms: 1,
         updated_at_ms: 2,
@@ -26,14 +30,18 @@ fn node(slot: u16, name: &str, status: Status) -> SavedNode {
     }
 }
 
+fn edge(child: u16, parent: u16) -> SavedEdge {
+    SavedEdge { child, parent, on_failure: OnFailure::Block }
+}
+
 fn small() -> Snapshot {
     Snapshot {
         taken: Moment { boot: (1, 2), table_created_at_ms: 3, version: 4, began_ns: 5, ended_ns: 6, taken_at_ms: 7 },
         lease_ms: 300_000,
         require_fence: true,
-        next_born: 11,
+        groups: vec![SavedGroup { number: 1, limit: 2, name: "gpu".into() }],
         nodes: vec![node(0, "a", Status::Open), node(2, "b", Status::Claimed), node(9, "c", Status::Failed)],
-        edges: vec![(2, 0), (9, 0), (9, 2)],
+        edges: vec![edge(2, 0), edge(9, 0), SavedEdge { on_failure: OnFailure::Skip, ..edge(9, 2) }],
     }
 }
 
@@ -49,10 +57,10 @@ fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
 fn a_snapshot_comes_back_as_it_went() {
     let snapshot = small();
     assert_eq!(Snapshot::decode(&snapshot.encode()), Ok(snapshot));
-    let empty = Snapshot { nodes: vec![], edges: vec![], ..small() };
+    let empty = Snapshot { groups: vec![], nodes: vec![], edges: vec![], ..small() };
     assert_eq!(empty.encode().len(), HEADER_BYTES + CHECKSUM_BYTES);
-    assert_eq!(Snapshot::decode(&empty.encode()), Ok(empty));
-    let one = Snapshot { nodes: vec![node(0, "a", Status::Open)], edges: vec![], ..small() };
+    assert_eq!(Snapshot::decode(&empty.encode()), Ok(empty.clone()));
+    let one = Snapshot { nodes: vec![node(0, "a", Status::Open)], ..empty.clone() };
     let texts = "a".len() + "writer".len() + "two\nlines".len() + "exit 3".len() + 5 * 2;
     assert_eq!(one.encode().len(), HEADER_BYTES + NODE_BYTES_MIN + texts + CHECKSUM_BYTES);
 }
@@ -117,14 +125,22 @@ fn what_no_table_could_hold_is_refused_although_its_checksum_is_right() {
     refused("an id that is another name's", &|s| s.nodes[1].id = NodeId(1));
     refused("slots out of order", &|s| s.nodes.swap(0, 1));
     refused("a slot past the last", &|s| s.nodes[2].slot = NODES as u16);
-    refused("an edge to a free slot", &|s| s.edges.push((9, 3)));
-    refused("an edge to itself", &|s| s.edges = vec![(2, 2)]);
-    refused("the same edge twice", &|s| s.edges = vec![(2, 0), (2, 0)]);
+    refused("an edge to a free slot", &|s| s.edges.push(edge(9, 3)));
+    refused("an edge to itself", &|s| s.edges = vec![edge(2, 2)]);
+    refused("the same edge twice", &|s| {
+        s.edges = vec![edge(2, 0), SavedEdge { on_failure: OnFailure::Skip, ..edge(2, 0) }]
+    });
     refused("a parent that is not there", &|s| s.nodes[1].parent = Some(5));
     refused("a node under itself", &|s| s.nodes[1].parent = Some(2));
     refused("a generation that no word can hold", &|s| s.nodes[1].generation = GENERATION_MAX + 1);
     refused("a summary that is too long", &|s| s.nodes[0].summary = "x".repeat(1_025));
-    refused("a node born after the next", &|s| s.next_born = 2);
+    refused("attempts counted from a generation to come", &|s| s.nodes[0].attempts_from = 8);
+    refused("a group that is not there", &|s| s.groups.clear());
+    refused("a group without a number", &|s| s.groups[0].number = 0);
+    refused("a group without a name", &|s| s.groups[0].name.clear());
+    refused("a group without a seat", &|s| s.groups[0].limit = 0);
+    refused("two groups of one name", &|s| s.groups.push(SavedGroup { number: 2, ..s.groups[0].clone() }));
+    refused("two groups of one number", &|s| s.groups.push(SavedGroup { name: "cpu".into(), ..s.groups[0].clone() }));
     refused("no lease", &|s| s.lease_ms = 0);
     refused("a lease that no word can hold", &|s| s.lease_ms = LEASE_MS_MAX + 1);
 }
@@ -141,7 +157,7 @@ fn the_largest_snapshot_is_as_long_as_stated() {
     let Record { name, kind, role, summary, run } = texts;
     let mut longest = SavedNode { name, kind, role, summary, run, ..node(0, "a", Status::Claimed) };
     longest.holder = Some("h".repeat(NAME_BYTES_MAX));
-    let bytes = Snapshot { nodes: vec![longest], edges: vec![], ..small() }.encode().len();
+    let bytes = Snapshot { groups: vec![], nodes: vec![longest], edges: vec![], ..small() }.encode().len();
     assert_eq!(bytes, HEADER_BYTES + NODE_BYTES_MIN + NAME_BYTES_MAX + RECORD_BYTES_MAX + CHECKSUM_BYTES);
 }
 
@@ -155,6 +171,7 @@ prop_compose! {
         holder in "[a-z]{1,9}", named in any::<bool>(), id in any::<u128>(), name in "[A-Z]{1,9}",
         kind in any_text(9), role in any_text(9), summary in any_text(40), run in any_text(40),
         (cost, created_at_ms, updated_at_ms, finished) in any::<(u32, u64, u64, u64)>(),
+        (max_attempts, retry_delay_ms, group, attempts) in (any::<u16>(), any::<u32>(), 0..3u8, any::<u64>()),
     ) -> SavedNode {
         let status = STATUSES[status];
         let ended = status != Status::Open && status != Status::Claimed;
@@ -163,7 +180,8 @@ prop_compose! {
             id: if named { NodeId::of_name(&name) } else { NodeId(id) },
             slot, generation, status, archived: ended && archived,
             holder: (status == Status::Claimed).then(|| format!("{holder}{slot}")),
-            name, kind, role, summary, run, cost, parent: None, born: u64::from(slot),
+            name, kind, role, summary, run, cost, parent: None, born: u64::from(slot), max_attempts, retry_delay_ms, group,
+            attempts_from: attempts % (generation + 1),
             created_at_ms, updated_at_ms,
             finished_at_ms: (ended && finished != 0).then_some(finished),
         }
@@ -178,12 +196,14 @@ prop_compose! {
         nodes.sort_by_key(|n| n.slot);
         nodes.dedup_by_key(|n| n.slot);
         let slot = |i: u8| nodes.get(usize::from(i) % nodes.len().max(1)).map(|n| n.slot);
-        let mut edges: Vec<(u16, u16)> = pairs.iter().filter_map(|&(a, b)| Some((slot(a)?, slot(b)?))).filter(|(a, b)| a != b).collect();
+        let mode = |a: u8| MODES[usize::from(a) % 3];
+        let mut edges: Vec<SavedEdge> = pairs.iter().filter_map(|&(a, b)| Some(SavedEdge { child: slot(a)?, parent: slot(b)?, on_failure: mode(a) })).filter(|e| e.child != e.parent).collect();
         edges.sort_unstable();
-        edges.dedup();
+        edges.dedup_by_key(|e| (e.child, e.parent));
+        let groups = vec![SavedGroup { number: 1, limit: 1, name: "a".into() }, SavedGroup { number: 2, limit: 4096, name: "b".into() }];
         let [hi, lo, table_created_at_ms, version, began_ns, ended_ns] = words;
         let taken = Moment { boot: (hi, lo), table_created_at_ms, version, began_ns, ended_ns, taken_at_ms: hi };
-        Snapshot { taken, lease_ms, require_fence, next_born: 4096, nodes, edges }
+        Snapshot { taken, lease_ms, require_fence, groups, nodes, edges }
     }
 }
 
