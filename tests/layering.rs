@@ -29,10 +29,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "sync", "word",
         ],
     ),
-    (
-        "snapshot",
-        &["clock", "error", "graph", "id", "layout", "location", "node", "record", "region", "table", "verbs", "word"],
-    ),
+    ("snapshot", &["clock", "error", "id", "layout", "node", "process", "record", "word"]),
     (
         "verbs",
         &[

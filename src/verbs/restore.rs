@@ -228,7 +228,7 @@ impl Back {
         }
         // Two generations are one attempt, the second of them the end of the claim.
         let mut spent = saved.generation.saturating_sub(saved.attempts_from);
-        let attempts = (spent + 1) / 2;
+        let attempts = spent.div_ceil(2);
         let was_last = saved.max_attempts > 0 && attempts >= u64::from(saved.max_attempts);
         let outcome = match saved.status {
             // With its boot the claim was lost, and that may have been the last attempt.
