@@ -90,7 +90,9 @@ pub enum OpenError {
         dir: PathBuf,
     },
     /// The only table there was made before the last reboot.
-    #[error("the table in {dir} is from before the last reboot; `tenure init` makes a new one")]
+    #[error(
+        "the table in {dir} is from before the last reboot; `tenure init` makes a new one, from its snapshot if there is one"
+    )]
     Stale {
         /// Where it was looked for.
         dir: PathBuf,

@@ -91,7 +91,7 @@ impl HowArgs {
 /// Runs `claim`.
 pub fn claim(context: &Context, args: ClaimArgs) -> Result<Exit, CliError> {
     let node = context.node(&args.node)?;
-    let worker = context.open()?.worker(&args.holder.holder)?;
+    let worker = context.open_to_change()?.worker(&args.holder.holder)?;
     let claim = worker.claim_with(node, &args.how.options(args.generation)?)?;
     context.out.mark_changed();
     if context.json || claim.id() != node {
@@ -103,7 +103,7 @@ pub fn claim(context: &Context, args: ClaimArgs) -> Result<Exit, CliError> {
 
 /// Runs `claim-next`.
 pub fn claim_next(context: &Context, args: ClaimNextArgs) -> Result<Exit, CliError> {
-    let worker = context.open()?.worker(&args.holder.holder)?.with_roles(&args.roles)?;
+    let worker = context.open_to_change()?.worker(&args.holder.holder)?.with_roles(&args.roles)?;
     let options = args.how.options(None)?;
     let claim = match args.wait {
         None => worker.claim_next_with(&options)?,

@@ -79,7 +79,7 @@ pub fn run(context: &Context, args: CompleteArgs) -> Result<Exit, CliError> {
     let outcome = Outcome::from(args.status);
     let summary = input::summary(args.summary)?;
     let completion = Completion { outcome, generation: args.generation, holder: args.holder, summary };
-    let table = context.open()?;
+    let table = context.open_to_change()?;
     let ended = table.complete(id, &completion)?;
     let changed = ended != Ended::Already;
     if changed {

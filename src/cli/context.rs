@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::path::PathBuf;
 
-use tenure::{CreateOptions, Location, NodeId, Table};
+use tenure::{CreateOptions, Location, NodeId, OpenError, Snapshot, Table};
 
 use super::exit::CliError;
 use super::out::Out;
@@ -32,6 +32,14 @@ impl Context {
     /// Opens the table; an absent one is an error.
     pub fn open(&self) -> Result<Table, CliError> {
         Ok(Table::open(self.location.clone())?)
+    }
+
+    /// Opens the table to change something in it. One of an earlier boot that left a snapshot comes back from that.
+    pub fn open_to_change(&self) -> Result<Table, CliError> {
+        match Table::open(self.location.clone()) {
+            Err(OpenError::Stale { dir }) if Snapshot::read(dir.join("snapshot")).is_ok() => self.open_or_create(),
+            other => Ok(other?),
+        }
     }
 
     /// Opens the table, making it first when there is none.

@@ -63,8 +63,9 @@ struct Edge<'a> {
 /// Runs `link`.
 pub fn link(context: &Context, args: LinkArgs) -> Result<Exit, CliError> {
     let (parent, child) = (context.node(&args.parent)?, context.node(&args.child)?);
-    let changed =
-        context.open()?.link_with(Need { node: parent, on_failure: args.on_failure.map(Into::into) }, child)?;
+    let changed = context
+        .open_to_change()?
+        .link_with(Need { node: parent, on_failure: args.on_failure.map(Into::into) }, child)?;
     let words = if changed { "now waits for" } else { "already waits for" };
     answer(context, &Edge { parent: &args.parent, child: &args.child, changed }, words)
 }
@@ -72,7 +73,7 @@ pub fn link(context: &Context, args: LinkArgs) -> Result<Exit, CliError> {
 /// Runs `unlink`.
 pub fn unlink(context: &Context, args: UnlinkArgs) -> Result<Exit, CliError> {
     let (parent, child) = (context.node(&args.parent)?, context.node(&args.child)?);
-    let changed = context.open()?.unlink(parent, child)?;
+    let changed = context.open_to_change()?.unlink(parent, child)?;
     let words = if changed { "no longer waits for" } else { "did not wait for" };
     answer(context, &Edge { parent: &args.parent, child: &args.child, changed }, words)
 }

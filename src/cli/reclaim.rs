@@ -22,7 +22,7 @@ pub struct ReclaimArgs {
 
 /// Runs the verb.
 pub fn run(context: &Context, args: ReclaimArgs) -> Result<Exit, CliError> {
-    let reclaimed = context.open()?.reclaim(args.lease)?;
+    let reclaimed = context.open_to_change()?.reclaim(args.lease)?;
     if reclaimed.is_empty() {
         if !context.json {
             out::note("no claim has run out");

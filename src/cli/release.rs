@@ -38,14 +38,14 @@ pub fn run(context: &Context, args: ReleaseArgs) -> Result<Exit, CliError> {
         return Err(CliError::usage("usage", "name the holder with --holder or TENURE_HOLDER")
             .with_hint("--force takes the claim away from whoever holds it"));
     };
-    let table = context.open()?;
+    let table = context.open_to_change()?;
     let generation = table.release(node, holder, args.generation)?;
     answer::moved(context, &table, node, &args.node, generation)
 }
 
 fn forced(context: &Context, args: &ReleaseArgs) -> Result<Exit, CliError> {
     let node = context.node(&args.node)?;
-    let taken = context.open()?.release_forced(node, args.generation)?;
+    let taken = context.open_to_change()?.release_forced(node, args.generation)?;
     context.out.mark_changed();
     out::note(&format!(
         "tenure: {} was taken from {}, last heard of {} ms ago",

@@ -27,7 +27,7 @@ pub struct RenewArgs {
 /// Runs the verb.
 pub fn run(context: &Context, args: RenewArgs) -> Result<Exit, CliError> {
     let node = context.node(&args.node)?;
-    let granted = context.open()?.renew(node, &args.holder.holder, args.generation, args.lease)?;
+    let granted = context.open_to_change()?.renew(node, &args.holder.holder, args.generation, args.lease)?;
     context.out.mark_changed();
     if context.json {
         context.out.json(&granted)?;

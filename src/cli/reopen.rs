@@ -52,7 +52,7 @@ fn change(
     verb: impl Fn(&Table, NodeId) -> Result<u64, Refusal>,
 ) -> Result<Exit, CliError> {
     let node = context.node(typed)?;
-    let table = context.open()?;
+    let table = context.open_to_change()?;
     let generation = verb(&table, node)?;
     answer::moved(context, &table, node, typed, generation)
 }

@@ -16,6 +16,7 @@ use super::escape;
 use super::exit::{CliError, Exit};
 use super::import::{self, FileArgs};
 use super::out;
+use super::snapshot;
 use progress::Progress;
 use signals::Signals;
 
@@ -70,6 +71,10 @@ pub struct RunArgs {
     /// A role that the workers offer; may be given several times
     #[arg(long = "role", value_name = "ROLE")]
     roles: Vec<String>,
+
+    /// Take a snapshot of the table every so many seconds; one is taken at the end in any case
+    #[arg(long, value_name = "SECS", value_parser = snapshot::every_ms, allow_negative_numbers = true)]
+    snapshot_every: Option<u64>,
 }
 
 /// The summary as JSON: what the file changed, and how the run went.
@@ -98,13 +103,16 @@ pub fn run(context: &Context, args: RunArgs) -> Result<Exit, CliError> {
     if !context.json {
         still(context.out.line(&import::in_words(&loaded)))?;
     }
+    let keeper = snapshot::keeper(&table, args.snapshot_every)?;
     let (events, told) = channel::unbounded();
     let progress = Progress::start(&table, told, context.json)?;
     let ended = run::run(&table, &options, signals.interrupts(), &events);
     drop(events);
     progress.finish();
     context.out.mark_changed();
+    drop(keeper);
     let report = ended.map_err(fault)?;
+    snapshot::at_the_end(&table);
     still(tell(context, loaded, &report))?;
     Ok(match report.stopped_by {
         Some(Interrupt::Hangup) => Exit::Signal(1),

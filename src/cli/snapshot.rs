@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Serialize;
-use tenure::{Restored, SNAPSHOT_PATIENCE, SnapshotError, Table};
+use tenure::run::Keeper;
+use tenure::{Restored, SNAPSHOT_PATIENCE, SnapshotError, Snapshotted, Table};
 
-use super::args;
 use super::context::Context;
 use super::escape;
 use super::exit::{CliError, Exit};
@@ -22,7 +22,7 @@ use super::render;
 #[command(after_help = "Examples:\n  tenure snapshot\n  tenure snapshot --timeout 60")]
 pub struct SnapshotArgs {
     /// Seconds to wait for other processes that are replacing the snapshot [default: 10]
-    #[arg(long, value_name = "SECS", value_parser = args::quiet_ms, allow_negative_numbers = true)]
+    #[arg(long, value_name = "SECS", value_parser = timeout_ms, allow_negative_numbers = true)]
     timeout: Option<u64>,
 }
 
@@ -42,6 +42,25 @@ pub struct RestoreArgs {
     /// The snapshot [default: `snapshot` in the table's directory]
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
+}
+
+/// Reads how long to wait: seconds, up to a day.
+fn timeout_ms(text: &str) -> Result<u64, String> {
+    seconds(text, 0.0)
+}
+
+/// Reads the time between two snapshots: seconds, up to a day.
+pub fn every_ms(text: &str) -> Result<u64, String> {
+    seconds(text, 0.1)
+}
+
+fn seconds(text: &str, least: f64) -> Result<u64, String> {
+    const MOST: f64 = 86_400.0;
+    match text.parse::<f64>() {
+        // In range, so the conversion loses nothing.
+        Ok(seconds) if (least..=MOST).contains(&seconds) => Ok((seconds * 1000.0).round() as u64),
+        _ => Err(format!("give seconds as a number, {least} to {MOST}")),
+    }
 }
 
 #[derive(Serialize)]
@@ -100,8 +119,26 @@ pub fn restore(context: &Context, args: RestoreArgs) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
+/// Takes snapshots beside a run, if that was asked for.
+pub fn keeper(table: &Table, every_ms: Option<u64>) -> Result<Option<Keeper>, CliError> {
+    let tell = |taken: Result<Snapshotted, SnapshotError>| taken.map(drop).unwrap_or_else(not_taken);
+    let started = every_ms.map(|ms| Keeper::start(table, Duration::from_millis(ms), tell)).transpose();
+    started.map_err(|why| CliError::problem(Exit::Refused, "no_thread", format!("no thread for snapshots: {why}")))
+}
+
+/// Takes the snapshot at the end of a run. The run has ended well or not whatever becomes of it.
+pub fn at_the_end(table: &Table) {
+    if let Err(why) = table.snapshot(SNAPSHOT_PATIENCE, waiting) {
+        not_taken(why);
+    }
+}
+
+fn not_taken(why: SnapshotError) {
+    out::note(&format!("tenure: no snapshot was taken: {}", escape::message(&why.to_string())));
+}
+
 /// Says that the snapshot has to wait.
-pub fn waiting() {
+fn waiting() {
     out::note("tenure: another process is replacing the snapshot (it has locked snapshot.lock); waiting for it");
 }
 
@@ -165,6 +202,15 @@ impl From<SnapshotError> for CliError {
 mod tests {
     use super::*;
     use tenure::Refusal;
+
+    #[test]
+    fn seconds_are_numbers_in_a_range() {
+        assert_eq!((timeout_ms("0"), timeout_ms("1.2"), every_ms("0.1")), (Ok(0), Ok(1_200), Ok(100)));
+        for text in ["", "-1", "nan", "inf", "86401", "5m"] {
+            assert!(timeout_ms(text).is_err() && every_ms(text).is_err(), "{text:?}");
+        }
+        assert!(every_ms("0").is_err());
+    }
 
     #[test]
     fn every_refusal_has_the_exit_of_its_kind() {

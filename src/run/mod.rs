@@ -8,6 +8,7 @@
 
 mod command;
 mod idle;
+mod keep;
 mod report;
 mod worker;
 
@@ -17,6 +18,7 @@ use std::time::{Duration, Instant};
 use crossbeam::channel::{self, Receiver, Sender, select};
 use thiserror::Error;
 
+pub use keep::Keeper;
 pub use report::Report;
 
 use crate::error::Refusal;

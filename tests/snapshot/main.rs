@@ -11,6 +11,7 @@ mod killed;
 mod live;
 mod locked;
 mod reboot;
+mod run;
 mod torn;
 mod whole;
 

@@ -139,3 +139,16 @@ fn of_many_that_open_at_once_all_find_the_restored_table_whole() {
         assert_eq!(found.iter().filter(|&&(_, restored)| restored).count(), 1, "one of them restored it: {found:?}");
     }
 }
+
+#[test]
+fn a_worker_that_goes_on_after_a_reboot_finds_its_work_again() {
+    let dir = old_table(&CreateOptions::default());
+    let (exit, out, err) = tenure(dir.path(), &["claim-next", "--holder", "ann"]);
+    assert_eq!(exit, Some(0), "{err}");
+    assert!(out.starts_with("a gen=") && err.contains("2 nodes"), "{out} {err}");
+    // Without a snapshot there is nothing to find, and it is not for a worker to begin anew.
+    let dir = old_table(&CreateOptions::default());
+    std::fs::remove_file(dir.path().join("snapshot")).expect("it was there");
+    let (exit, _, err) = tenure(dir.path(), &["claim-next", "--holder", "ann"]);
+    assert_eq!(exit, Some(5), "{err}");
+}
