@@ -253,7 +253,12 @@ fn undo_second_claims(words: &mut [NodeWord], order: &[u16]) {
 
 #[cfg(all(test, not(tenure_loom)))]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
+    use crate::id::NodeId;
+    use crate::node::NodeSpec;
+    use crate::verbs::CreateOptions;
 
     #[test]
     fn the_claim_that_was_read_first_stands_and_the_next_is_as_it_was_before() {
@@ -261,5 +266,38 @@ mod tests {
         let mut words = vec![open(6).claimed_by(1), open(4).claimed_by(2), open(0), open(8).claimed_by(1)];
         undo_second_claims(&mut words, &[3, 2, 1, 0]);
         assert_eq!(words, [open(6), open(4).claimed_by(2), open(0), open(8).claimed_by(1)]);
+    }
+
+    /// Without the taking back this finds holders with two claims within a second.
+    #[test]
+    fn no_holder_has_two_claims_in_any_cut_while_holders_go_to_and_fro() {
+        const MANY: u128 = 4_000;
+        let dir = tempfile::tempdir().expect("a directory");
+        let (table, _) = Table::open_or_create(dir.path(), &CreateOptions::default()).expect("a table");
+        let nodes = (1..=MANY).map(|n| NodeSpec { id: Some(NodeId(n)), ..NodeSpec::default() });
+        table.import(&nodes.collect::<Vec<_>>()).expect("room");
+        let until = Instant::now() + Duration::from_secs(2);
+        let seen = std::thread::scope(|scope| {
+            for k in 0..2 {
+                let worker = table.worker(&format!("w{k}")).expect("a name");
+                scope.spawn(move || {
+                    // From low to high and back, so that every other claim is on the way of the reader.
+                    for n in (0..).take_while(|_| Instant::now() < until) {
+                        let far = if n % 2 == 0 { 2 + n % 50 } else { MANY - 1 - n % 50 };
+                        worker.claim(NodeId(far - far % 2 + k)).expect("its own").release().expect("held");
+                    }
+                });
+            }
+            let mut seen = 0;
+            while Instant::now() < until {
+                let firm = table.firm_cut().expect("a cut");
+                let mut holders: Vec<u16> = firm.words.iter().filter_map(|word| word.holder()).collect();
+                holders.sort_unstable();
+                seen += holders.len();
+                assert!(holders.windows(2).all(|two| two[0] != two[1]), "one holder has two claims: {holders:?}");
+            }
+            seen
+        });
+        assert!(seen > 100, "hardly a claim was seen: {seen}");
     }
 }
