@@ -154,6 +154,7 @@ fn plan(
         // The names stay: holders that look for work go on under them.
         holders: edit.graph.holders.clone(),
         groups: Vec::new(),
+        floor: edit.graph.floor.max(above),
         next_born: born + from.nodes.len() as u64,
         index: vec![0; INDEX],
     };
