@@ -64,7 +64,10 @@ fn a_claim_that_was_left_half_way_is_finished_or_overwritten() {
         let holder = world.core().holder(1).unwrap();
         let idle = holder.word.load(crate::sync::Ordering::Acquire);
         let left = idle.reserving(0, 1);
-        holder.word.compare_exchange(idle, left, crate::sync::Ordering::AcqRel, crate::sync::Ordering::Acquire).unwrap();
+        holder
+            .word
+            .compare_exchange(idle, left, crate::sync::Ordering::AcqRel, crate::sync::Ordering::Acquire)
+            .unwrap();
         let (a, b) = race(&world, |w| claim(w, 1, 1), |w| claim(w, 2, 0));
         match a {
             Attempt::Busy { node: 0, generation: 1 } => assert!(!won(&b)),
@@ -81,8 +84,7 @@ fn of_a_claim_and_a_reclaim_the_generation_tells_the_order() {
         let world = World::new(1, &[]);
         assert!(won(&claim(&world, 1, 0)));
         let late = 10_000;
-        let (b, taken) =
-            race(&world, |w| claim(w, 2, 0), move |w| w.core().reclaim(0, late, None).unwrap());
+        let (b, taken) = race(&world, |w| claim(w, 2, 0), move |w| w.core().reclaim(0, late, None).unwrap());
         let taken = taken.expect("nobody else reclaims");
         assert_eq!((taken.holder, taken.generation), (1, 2));
         match b {
@@ -132,7 +134,7 @@ fn of_completing_and_reclaiming_one_wins() {
         assert!(won(&claim(&world, 1, 0)));
         let (end, taken) = race(
             &world,
-            |w| w.core().try_end(0, Outcome::Done, By::Holder(1), Some(1), None, &w.settled()).unwrap(),
+            |w| w.core().try_end(0, Outcome::Done, By::Holder(who(1)), Some(1), None, &w.settled()).unwrap(),
             |w| w.core().reclaim(0, 10_000, None).unwrap(),
         );
         assert!(matches!(end, End::Ended { .. }) != taken.is_some(), "{end:?} {taken:?}");
@@ -149,13 +151,41 @@ fn a_claimer_that_died_before_its_lease_costs_one_lease() {
         let open = world.word(0);
         let order = crate::sync::Ordering::AcqRel;
         node.word.compare_exchange(open, open.claimed_by(1), order, crate::sync::Ordering::Acquire).unwrap();
-        let (early, late) = race(
-            &world,
-            |w| w.core().reclaim(0, 5_000, None).unwrap(),
-            |w| w.core().reclaim(0, 5_000, None).unwrap(),
-        );
+        let (early, late) =
+            race(&world, |w| w.core().reclaim(0, 5_000, None).unwrap(), |w| w.core().reclaim(0, 5_000, None).unwrap());
         assert!(early.is_none() && late.is_none());
         assert!(world.core().reclaim(0, 5_999, None).unwrap().is_none());
         assert!(world.core().reclaim(0, 6_000, None).unwrap().is_some());
+    });
+}
+
+#[test]
+fn of_two_claims_in_a_group_of_one_seat_one_wins() {
+    explore(|| {
+        let world = World::in_group(2, &[], 1);
+        let (a, b) = race(&world, |w| claim(w, 1, 0), |w| claim(w, 2, 1));
+        assert!(won(&a) != won(&b), "{a:?} {b:?}");
+        assert!(a == Attempt::GroupFull || b == Attempt::GroupFull, "{a:?} {b:?}");
+        world.check();
+    });
+}
+
+#[test]
+fn a_seat_that_comes_free_is_taken_once() {
+    explore(|| {
+        let world = World::in_group(2, &[], 1);
+        assert!(won(&claim(&world, 1, 0)));
+        let (end, attempt) = race(
+            &world,
+            |w| w.core().try_end(0, Outcome::Done, By::Holder(who(1)), Some(1), None, &w.settled()).unwrap(),
+            |w| claim(w, 2, 1),
+        );
+        assert!(matches!(end, End::Ended { .. }));
+        match attempt {
+            Attempt::Won { .. } => assert_eq!(world.word(1).holder(), Some(2)),
+            Attempt::GroupFull => assert!(world.word(1).is_open()),
+            other => panic!("{other:?}"),
+        }
+        world.check();
     });
 }

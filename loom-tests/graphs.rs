@@ -1,6 +1,5 @@
 //! Changes of the graph against each other and against claims.
 
-use crate::graph::Edge;
 use crate::node::Outcome;
 use crate::table::claim::Attempt;
 use crate::table::finish::{By, End};
@@ -26,7 +25,8 @@ fn a_node_that_got_a_dependency_is_not_claimed_as_ready_afterwards() {
         match attempt {
             // The claim came first: it stands, and cannot be completed before the new dependency.
             Attempt::Won { generation } => {
-                let end = world.core().try_end(1, Outcome::Done, By::Holder(1), Some(generation), None, &seen).unwrap();
+                let end =
+                    world.core().try_end(1, Outcome::Done, By::Holder(who(1)), Some(generation), None, &seen).unwrap();
                 assert_eq!(end, End::NotReady);
             }
             Attempt::NotReady => assert!(world.word(1).is_open()),
@@ -63,14 +63,14 @@ fn a_done_node_never_got_a_dependency_at_the_same_time() {
             &world,
             |w| w.link(0, 1),
             move |w| loop {
-                let end = w.core().try_end(1, Outcome::Done, By::Holder(1), Some(generation), None, &w.settled());
+                let end = w.core().try_end(1, Outcome::Done, By::Holder(who(1)), Some(generation), None, &w.settled());
                 match end.unwrap() {
                     End::Moved => {}
                     other => return other,
                 }
             },
         );
-        let has_edge = world.graph().1.has_edge(Edge { parent: 0, child: 1 });
+        let has_edge = world.graph().1.edge(0, 1).is_some();
         match end {
             End::Ended { .. } => assert!(linked == Err("ended") && !has_edge),
             End::NotReady => assert!(linked == Ok(()) && has_edge),
@@ -86,5 +86,15 @@ fn of_two_edges_that_close_a_loop_together_one_is_refused() {
         let (a, b) = race(&world, |w| w.link(0, 1), |w| w.link(1, 0));
         assert!(a.is_ok() != b.is_ok(), "{a:?} {b:?}");
         assert_eq!(world.graph().1.edges.len(), 1);
+    });
+}
+
+#[test]
+fn a_claim_is_not_told_busy_with_itself_when_the_node_is_changed_meanwhile() {
+    explore(|| {
+        let world = World::new(1, &[]);
+        let ((), attempt) = race(&world, |w| w.touch(0), |w| claim(w, 1, 0));
+        assert_eq!(attempt, Attempt::Won { generation: 1 });
+        world.check();
     });
 }

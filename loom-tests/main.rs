@@ -4,7 +4,7 @@
 //! four nodes in `layout`. Run them with `scripts/loom [PREEMPTIONS]`; without the cfg there are no tests here, and the
 //! script fails on that. A package of its own, so that loom's cfg reaches nothing else.
 #![cfg(tenure_loom)]
-#![allow(dead_code, missing_docs, reason = "the models use a part of each module")]
+#![allow(dead_code, missing_docs, unused_imports, reason = "the models use a part of each module")]
 
 #[path = "../src/clock.rs"]
 mod clock;
@@ -24,6 +24,8 @@ mod node;
 mod process;
 #[path = "../src/record.rs"]
 mod record;
+#[path = "../src/standing.rs"]
+mod standing;
 #[path = "../src/sync.rs"]
 mod sync;
 #[path = "../src/table/mod.rs"]

@@ -4,16 +4,17 @@ use std::sync::Arc;
 
 use loom::thread;
 
-use crate::graph::{Edge, Graph, Holder, Node};
+use crate::graph::{Edge, Graph, Group, Holder, Node};
 use crate::id::NodeId;
 use crate::layout::{Fixed, INDEX, NODES, VERSIONS_INITIAL, Version};
+use crate::node::OnFailure;
 use crate::sync::Ordering;
 use crate::table::Core;
 use crate::table::change::{PublishError, Published};
 use crate::table::claim::Who;
 use crate::table::lease::Lease;
 use crate::table::version::InForce;
-use crate::word::{OwnerWord, RootWord, Step, TextOf, TextRef};
+use crate::word::{OwnerWord, PolicyWord, RootWord, Step, TextOf, TextRef};
 
 pub struct World {
     fixed: Box<Fixed>,
@@ -23,24 +24,44 @@ pub struct World {
 impl World {
     /// `nodes` open nodes with these dependencies (`(parent, child)`), and holders 1 and 2.
     pub fn new(nodes: u16, edges: &[(u16, u16)]) -> Arc<World> {
+        World::in_group(nodes, edges, 0)
+    }
+
+    /// The same, with all nodes in a group of which one may be claimed at once; group 0 is none.
+    pub fn in_group(nodes: u16, edges: &[(u16, u16)], group: u8) -> Arc<World> {
         let versions = (0..VERSIONS_INITIAL).map(|i| Version::fresh(u64::from(i == 0))).collect();
         let world = World { fixed: Box::new(Fixed::fresh()), versions };
         let core = world.core();
-        let mut graph =
-            Graph { nodes: Vec::new(), edges: Vec::new(), holders: vec![None], next_born: 1, index: vec![0; INDEX] };
+        let mut graph = Graph {
+            nodes: Vec::new(),
+            edges: Vec::new(),
+            holders: vec![None],
+            groups: Vec::new(),
+            floor: 0,
+            next_born: 1,
+            index: vec![0; INDEX],
+        };
         for slot in 0..nodes {
             let text = TextRef::new(TextOf::Node(slot), 0, u64::from(slot));
-            let (born, role) = (u64::from(slot), 0);
+            let (born, role, base, policy) = (u64::from(slot), 0, 0, PolicyWord::new(0, 0, group));
             let id = NodeId(u128::from(slot) + 1);
-            graph.insert(slot, Node { id, text, cost: 1, parent: None, role, born, created_ms: 0, updated_ms: 0 });
+            let (created_ms, updated_ms) = (0, 0);
+            graph.insert(
+                slot,
+                Node { id, text, cost: 1, parent: None, role, born, created_ms, updated_ms, base, policy },
+            );
         }
-        let edges: Vec<Edge> = edges.iter().map(|&(parent, child)| Edge { parent, child }).collect();
+        let edges: Vec<Edge> = edges.iter().map(|&(parent, child)| edge(parent, child)).collect();
         graph.link(&edges);
+        if group != 0 {
+            let name = TextRef::new(TextOf::Group(group.into()), 2, 0);
+            graph.set_group(group, Group { name, hash: 1, limit: 1 });
+        }
         for slot in 1..3 {
             graph.set_holder(slot, Holder { name: who(slot).name, hash: u64::from(slot) });
         }
         let root = core.settled_root().unwrap();
-        assert!(matches!(core.publish(root, &graph, &[]), Ok(Published::InForce)));
+        assert!(matches!(core.publish(root, &graph, &[], &[]), Ok(Published::InForce)));
         Arc::new(world)
     }
 
@@ -60,12 +81,25 @@ impl World {
             if self.word(child).is_ended() {
                 return Err("ended");
             }
-            graph.link(&[Edge { parent, child }]);
-            match core.publish(root, &graph, &[Step::Touch(child)]) {
+            graph.link(&[edge(parent, child)]);
+            match core.publish(root, &graph, &[Step::Touch(child)], &[]) {
                 Ok(Published::InForce) => return Ok(()),
                 Ok(Published::Stale) => {}
                 Err(PublishError::Loop(_)) => return Err("loop"),
                 Err(PublishError::Stop(stop)) => panic!("{stop:?}"),
+            }
+        }
+    }
+
+    /// Publishes the same graph once more, with a step that moves the guard of `slot`, as a change of its summary does.
+    pub fn touch(&self, slot: u16) {
+        let core = self.core();
+        loop {
+            core.settled_root().unwrap();
+            let (root, graph) = core.load().unwrap();
+            let published = core.publish(root, &graph, &[Step::Touch(slot)], &[]);
+            if !root.is_pending() && matches!(published, Ok(Published::InForce)) {
+                return;
             }
         }
     }
@@ -93,6 +127,10 @@ impl World {
             }
         }
     }
+}
+
+pub fn edge(parent: u16, child: u16) -> Edge {
+    Edge { parent, child, on_failure: OnFailure::Block }
 }
 
 pub fn who(slot: u16) -> Who {

@@ -49,7 +49,15 @@ impl Fixed {
     pub(crate) fn fresh() -> Fixed {
         Fixed {
             header: Header::fresh(),
-            nodes: from_fn(|_| NodeSlot { word: zero(), lease: zero(), length: zero(), end: zero(), _spare: [0; 4] }),
+            nodes: from_fn(|_| NodeSlot {
+                word: zero(),
+                lease: zero(),
+                length: zero(),
+                end: zero(),
+                process: zero(),
+                not_before: zero(),
+                _spare: [0; 2],
+            }),
             holders: from_fn(|_| HolderSlot { word: zero(), _spare: [0; 7] }),
             groups: from_fn(|_| GroupSlot { word: zero(), _spare: [0; 7] }),
             blocks: from_fn(|_| Block { owner: zero(), text: zero(), chain: zero(), payload: zeros() }),

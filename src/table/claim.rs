@@ -61,7 +61,7 @@ pub(crate) enum Attempt {
     Moved,
 }
 
-impl Core<'_> {
+impl<'m> Core<'m> {
     /// Reads a holder's word through the node's.
     #[inline]
     pub(crate) fn judge(&self, holder: u16, word: HolderWord) -> Result<Holding, Damaged> {
@@ -94,10 +94,11 @@ impl Core<'_> {
         slot: u16,
         wanted: Option<u64>,
         lease: Lease,
-        seen: &InForce<'_>,
+        seen: &InForce<'m>,
     ) -> Result<Attempt, Stop> {
         let holder = &self.holder(who.slot)?.word;
         let node = &self.node(slot)?.word;
+        let mut seen = *seen;
         let mut mine = None;
         for _ in 0..TRIES {
             // Acquire: pairs with the swaps below and in `change`; what they were made from is visible.
@@ -109,10 +110,10 @@ impl Core<'_> {
                     return Ok(Attempt::Won { generation });
                 }
                 Holding::Holds { node, generation } => {
-                    return Ok(self.name_refused(who, seen).unwrap_or(Attempt::Busy { node, generation }));
+                    return Ok(self.name_refused(who, &seen).unwrap_or(Attempt::Busy { node, generation }));
                 }
                 Holding::UnderWay { node, word } if mine != Some(reserved) => {
-                    match self.help_claim(who, node, word, lease, seen)? {
+                    match self.help_claim(who, node, word, lease, &seen)? {
                         Helped::Settled => continue,
                         Helped::Moved => return Ok(Attempt::Moved),
                         // Its swap can only fail, since the guard has moved: the reservation may be overwritten.
@@ -122,9 +123,17 @@ impl Core<'_> {
                 Holding::UnderWay { .. } | Holding::Idle => {}
             }
             let old = node.load(Ordering::Acquire);
-            if let Some(refused) = self.refused(who, slot, old, wanted, lease, seen)? {
+            if let Some(refused) = self.refused(who, slot, old, wanted, lease, &seen)? {
                 // A reservation of this call that is not followed up must not be made into a claim by somebody later.
                 let left = mine == Some(reserved) && old.is_open() && old.generation() + 1 == reserved.generation();
+                if left && refused == Attempt::Moved {
+                    // The same node in the version that is in force now: goes on with what is reserved.
+                    let now = self.settled()?;
+                    if now.id(slot) == seen.id(slot) && !now.text(slot).is_none() && now.is_whole() {
+                        seen = now;
+                        continue;
+                    }
+                }
                 if left && !self.void(slot, old)? {
                     continue;
                 }
@@ -136,7 +145,7 @@ impl Core<'_> {
                 continue;
             }
             mine = Some(reserving);
-            if self.take_seat(who.slot, slot, old, lease, seen)? != Seat::Taken {
+            if self.take_seat(who.slot, slot, old, lease, &seen)? != Seat::Taken {
                 // Begins anew: `refused` finds out why, and the reservation is called off.
                 continue;
             }

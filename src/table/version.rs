@@ -52,6 +52,12 @@ impl<'m> InForce<'m> {
         None
     }
 
+    /// The id of the node in a slot.
+    pub(crate) fn id(&self, slot: u16) -> NodeId {
+        let word = |words: &[Shared<u64>]| words.get(usize::from(slot)).map_or(0, |w| w.load(Ordering::Relaxed));
+        NodeId(u128::from(word(&self.version.id_hi)) << 64 | u128::from(word(&self.version.id_lo)))
+    }
+
     /// Where `slot`'s dependencies stand in `deps`.
     #[inline]
     pub(crate) fn deps(&self, slot: u16) -> std::ops::Range<usize> {

@@ -12,8 +12,6 @@
 //! while everybody sleeps, one waiter is the *watcher*: it sleeps only until the next look through the leases is due, and
 //! all others sleep long. Who finds the watcher gone takes its place.
 
-use std::num::NonZeroU32;
-
 use crate::sync::Ordering;
 use crate::table::{Core, Stop, TRIES};
 use crate::word::OwnerWord;
@@ -136,6 +134,8 @@ impl Core<'_> {
 
 #[cfg(not(tenure_loom))]
 mod kernel {
+    use std::num::NonZeroU32;
+
     use rustix::thread::futex;
     use rustix::time::Timespec;
 

@@ -42,11 +42,9 @@ impl<'w> Claim<'w> {
         let core = self.worker.table().core();
         for _ in 0..TRIES {
             let Ok(seen) = core.in_force() else { break };
-            let at = usize::from(self.slot);
-            let word = |words: &[crate::sync::Shared<u64>]| words.get(at).map_or(0, |w| w.load(Ordering::Relaxed));
-            let id = u128::from(word(&seen.version.id_hi)) << 64 | u128::from(word(&seen.version.id_lo));
+            let id = seen.id(self.slot);
             if seen.is_whole() {
-                return NodeId(id);
+                return id;
             }
         }
         NodeId(0)
