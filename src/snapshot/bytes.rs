@@ -11,7 +11,7 @@
 //! | 8, 8 | boot id |
 //! | 8, 8 | the table: wall clock of its creation; number of the version of the graph |
 //! | 8, 8, 8 | the cut: begun and ended, monotonic nanoseconds; wall clock, milliseconds |
-//! | 8 | default lease in milliseconds |
+//! | 8, 8 | default lease in milliseconds; generation that new nodes begin at |
 //! | 4, 4, 4 | groups; nodes; edges |
 //! | .. | the groups: number 1, limit 4, length 1 and the name; ascending |
 //! | .. | the nodes, by slot: see `put_node` |
@@ -33,7 +33,7 @@ const MAGIC: [u8; 8] = *b"tensnap\n";
 /// Counts up whenever a byte of a snapshot changes its meaning.
 pub(crate) const FORMAT: u32 = 1;
 
-const HEADER_BYTES: usize = 100;
+const HEADER_BYTES: usize = 108;
 const CHECKSUM_BYTES: usize = 8;
 /// A node without its texts.
 const NODE_BYTES_MIN: usize = 83;
@@ -76,7 +76,7 @@ impl Snapshot {
         let length_at = bytes.len();
         let Moment { boot, table_created_at_ms, version, began_ns, ended_ns, taken_at_ms } = self.taken;
         let numbers = [0, boot.0, boot.1, table_created_at_ms, version, began_ns, ended_ns, taken_at_ms];
-        for number in numbers.into_iter().chain([self.lease_ms]) {
+        for number in numbers.into_iter().chain([self.lease_ms, self.floor]) {
             bytes.extend(number.to_le_bytes());
         }
         for count in [self.groups.len(), self.nodes.len(), self.edges.len()] {
@@ -220,7 +220,7 @@ impl<'a> Bytes<'a> {
             ended_ns: self.u64()?,
             taken_at_ms: self.u64()?,
         };
-        let lease_ms = self.u64()?;
+        let (lease_ms, floor) = (self.u64()?, self.u64()?);
         let [groups, nodes, edges] = [self.u32()? as usize, self.u32()? as usize, self.u32()? as usize];
         if options & !REQUIRE_FENCE != 0 || groups > GROUPS || nodes > NODES || edges > EDGES {
             return None;
@@ -229,7 +229,7 @@ impl<'a> Bytes<'a> {
         let nodes = (0..nodes).map(|_| self.node()).collect::<Option<Vec<_>>>()?;
         let edges = (0..edges).map(|_| self.edge()).collect::<Option<Vec<_>>>()?;
         let require_fence = options & REQUIRE_FENCE != 0;
-        Some(Snapshot { taken, lease_ms, require_fence, groups, nodes, edges })
+        Some(Snapshot { taken, lease_ms, require_fence, floor, groups, nodes, edges })
     }
 
     fn short(&mut self) -> Option<String> {
@@ -286,6 +286,9 @@ impl Snapshot {
     fn checked(self) -> Result<Snapshot, Unreadable> {
         if !(1..=LEASE_MS_MAX).contains(&self.lease_ms) {
             return damaged("its default lease is out of range");
+        }
+        if self.floor > GENERATION_MAX {
+            return damaged("new nodes begin past the last generation");
         }
         let mut present = [false; NODES];
         let mut last = None;

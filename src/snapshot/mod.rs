@@ -123,6 +123,8 @@ pub struct Snapshot {
     pub lease_ms: u64,
     /// Whether completions must name a generation.
     pub require_fence: bool,
+    /// New nodes begin at no lower generation.
+    pub floor: u64,
     /// By number, ascending.
     pub groups: Vec<SavedGroup>,
     /// By slot, ascending.

@@ -146,6 +146,13 @@ fn plan(
 ) -> Result<Vec<Ended>, Refusal> {
     let core = edit.core;
     let above = highest_generation(&core)?;
+    // Nodes that neither knows may come back under their names. Even, so that no first claim has a tag of all zeros, which
+    // a slot that was never used carries.
+    let given = from.nodes.iter().map(|node| node.generation).fold(above.max(from.floor), u64::max);
+    let floor = (given.max(edit.graph.floor) + GENERATIONS_PAST).next_multiple_of(2);
+    if floor > GENERATION_CLAIMABLE_MAX {
+        return Err(Refusal::Exhausted { node: "every new node".into(), what: "generations" });
+    }
     // Born now, in their old order: for how long a node has been ready is counted within a boot.
     let born = edit.graph.next_born.max(clock::lease_now_ms() << BORN_COUNT_BITS);
     let mut graph = Graph {
@@ -154,7 +161,7 @@ fn plan(
         // The names stay: holders that look for work go on under them.
         holders: edit.graph.holders.clone(),
         groups: Vec::new(),
-        floor: edit.graph.floor.max(above),
+        floor,
         next_born: born + from.nodes.len() as u64,
         index: vec![0; INDEX],
     };

@@ -117,6 +117,7 @@ impl Table {
                 taken,
                 lease_ms: self.default_lease_ms(),
                 require_fence: self.requires_fence(),
+                floor: firm.graph.floor,
                 groups,
                 nodes,
                 edges: firm.graph.edges.iter().map(saved_edge).collect(),

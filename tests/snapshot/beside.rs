@@ -64,47 +64,6 @@ pub fn change_at_full_rate(orders: &Orders) {
     }
 }
 
-/// Claims nodes of the table here and there until it is killed, one at a time.
-pub fn go_to_and_fro(orders: &Orders) {
-    let table = orders.table();
-    let worker = table.worker(orders.word(0)).expect("a name");
-    let (first, step) = (orders.number(1), orders.number(2));
-    let mut dice = Dice::new(first as u64 + 1);
-    orders.wait_for_start();
-    loop {
-        let n = first + step * dice.below(MANY / step);
-        worker.claim(id(&format!("n{n}"))).expect("nobody else claims it").release().expect("held");
-    }
-}
-
-/// So many that reading their words takes much longer than a claim.
-const MANY: usize = 4_000;
-
-#[test]
-fn a_holder_that_goes_to_and_fro_has_at_most_one_claim_in_every_snapshot() {
-    let (dir, table) = fresh_table();
-    table.import(&(0..MANY).map(|n| node(&format!("n{n}"))).collect::<Vec<_>>()).expect("room");
-    let mut crew = Crew::new();
-    for k in 0..2 {
-        crew.add("go_to_and_fro", dir.path(), &[&format!("w{k}"), &k, &2]);
-    }
-    crew.start();
-    let (mut last, mut claims) = (None, 0);
-    let until = Instant::now() + Duration::from_secs(depth(2) as u64);
-    while Instant::now() < until {
-        take(&table);
-        // Reading refuses a snapshot with two claims of one holder.
-        let snapshot = read(dir.path());
-        claims += snapshot.nodes.iter().filter(|n| n.status == Status::Claimed).count();
-        if let Some(last) = &last {
-            assert_newer(&snapshot, last);
-        }
-        last = Some(snapshot);
-    }
-    assert!(claims > 10, "hardly a claim was seen: {claims}");
-    crew.hands.iter_mut().for_each(|hand| assert!(hand.is_running(), "a worker failed: {:?}", hand.hear()));
-}
-
 /// What holds in every state of the table.
 fn assert_could_have_existed(snapshot: &Snapshot) {
     let by_name: BTreeMap<&str, _> = snapshot.nodes.iter().map(|n| (n.name.as_str(), n)).collect();

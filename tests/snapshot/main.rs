@@ -21,7 +21,6 @@ fn worker_entry() {
     let Some(role) = crew::role() else { return };
     let role: fn(&crew::Orders) = match role.as_str() {
         "change_at_full_rate" => beside::change_at_full_rate,
-        "go_to_and_fro" => beside::go_to_and_fro,
         "snapshot_again_and_again" => beside::snapshot_again_and_again,
         "read_again_and_again" => beside::read_again_and_again,
         "hold_the_lock" => locked::hold_the_lock,

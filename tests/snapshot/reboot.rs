@@ -62,6 +62,20 @@ fn a_holder_of_before_is_refused_also_one_that_claimed_after_the_snapshot() {
 }
 
 #[test]
+fn a_node_that_came_after_the_snapshot_and_comes_again_after_the_reboot_has_no_old_fence() {
+    let (dir, table) = fresh_table();
+    take(&table);
+    table.upsert(&node("late"), false).expect("room");
+    let before = table.worker("ann").expect("a name").claim_next().expect("late").generation();
+    drop(table);
+    reboot(dir.path());
+    let table = open(dir.path());
+    table.upsert(&node("late"), false).expect("room");
+    let after = table.worker("bob").expect("a name").claim_next().expect("late").generation();
+    assert!(after > before, "{after} was given out before");
+}
+
+#[test]
 fn the_settings_of_the_table_come_back_with_it() {
     let options = CreateOptions { lease_ms: Some(60_000), require_fence: true };
     let table = open(old_table(&options).path());

@@ -39,6 +39,7 @@ fn small() -> Snapshot {
         taken: Moment { boot: (1, 2), table_created_at_ms: 3, version: 4, began_ns: 5, ended_ns: 6, taken_at_ms: 7 },
         lease_ms: 300_000,
         require_fence: true,
+        floor: 5,
         groups: vec![SavedGroup { number: 1, limit: 2, name: "gpu".into() }],
         nodes: vec![node(0, "a", Status::Open), node(2, "b", Status::Claimed), node(9, "c", Status::Failed)],
         edges: vec![edge(2, 0), edge(9, 0), SavedEdge { on_failure: OnFailure::Skip, ..edge(9, 2) }],
@@ -141,6 +142,7 @@ fn what_no_table_could_hold_is_refused_although_its_checksum_is_right() {
     refused("a group without a seat", &|s| s.groups[0].limit = 0);
     refused("two groups of one name", &|s| s.groups.push(SavedGroup { number: 2, ..s.groups[0].clone() }));
     refused("two groups of one number", &|s| s.groups.push(SavedGroup { name: "cpu".into(), ..s.groups[0].clone() }));
+    refused("new nodes past the last generation", &|s| s.floor = GENERATION_MAX + 1);
     refused("no lease", &|s| s.lease_ms = 0);
     refused("a lease that no word can hold", &|s| s.lease_ms = LEASE_MS_MAX + 1);
 }
@@ -191,7 +193,7 @@ prop_compose! {
 prop_compose! {
     fn any_snapshot()(
         mut nodes in proptest::collection::vec(any_node(), 0..12), pairs in any::<Vec<(u8, u8)>>(), require_fence in any::<bool>(),
-        lease_ms in 1..=LEASE_MS_MAX, words in any::<[u64; 6]>(),
+        lease_ms in 1..=LEASE_MS_MAX, floor in 0..=GENERATION_MAX, words in any::<[u64; 6]>(),
     ) -> Snapshot {
         nodes.sort_by_key(|n| n.slot);
         nodes.dedup_by_key(|n| n.slot);
@@ -203,7 +205,7 @@ prop_compose! {
         let groups = vec![SavedGroup { number: 1, limit: 1, name: "a".into() }, SavedGroup { number: 2, limit: 4096, name: "b".into() }];
         let [hi, lo, table_created_at_ms, version, began_ns, ended_ns] = words;
         let taken = Moment { boot: (hi, lo), table_created_at_ms, version, began_ns, ended_ns, taken_at_ms: hi };
-        Snapshot { taken, lease_ms, require_fence, groups, nodes, edges }
+        Snapshot { taken, lease_ms, require_fence, floor, groups, nodes, edges }
     }
 }
 
