@@ -196,9 +196,11 @@ pub fn snapshot_again_and_again(orders: &Orders) {
 pub fn read_again_and_again(orders: &Orders) {
     let mut last = read(&orders.dir);
     orders.wait_for_start();
-    let until = Instant::now() + Duration::from_millis(orders.number(0) as u64);
+    let last_generation = orders.number(0) as u64;
+    let until = Instant::now() + Duration::from_secs(120);
     let mut seen = 0u32;
-    while Instant::now() < until {
+    while last.nodes.iter().any(|node| node.generation < last_generation) {
+        assert!(Instant::now() < until, "the last snapshot never came");
         let snapshot = read(&orders.dir);
         assert_newer(&snapshot, &last);
         seen += u32::from(snapshot != last);
@@ -218,12 +220,12 @@ fn sixteen_snapshotters_beside_four_readers_never_go_back() {
         crew.add("snapshot_again_and_again", dir.path(), &[&format!("s{k}"), &rounds]);
     }
     for _ in 0..4 {
-        crew.add("read_again_and_again", dir.path(), &[&2_000]);
+        crew.add("read_again_and_again", dir.path(), &[&(2 * rounds)]);
     }
     let said = crew.finish();
     let number = |words: &Vec<String>| words[0].parse::<u32>().expect("a number");
     let seen: Vec<u32> = said[16..].iter().map(number).collect();
-    assert!(seen.iter().sum::<u32>() > 40, "the readers hardly saw anything change: {seen:?}");
+    assert!(seen.iter().sum::<u32>() > 20, "the readers hardly saw anything change: {seen:?}");
     assert_eq!(names(dir.path()), ["snapshot", "snapshot.lock"], "something was left over");
     for node in read(dir.path()).nodes {
         assert_eq!(node.generation, 2 * rounds as u64, "{}: the last one is missing", node.name);
