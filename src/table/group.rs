@@ -123,14 +123,20 @@ impl Core<'_> {
         Ok(claimed >= limit)
     }
 
-    /// A claim of `slot` is over: wakes a waiter for the first node of its group that is ready.
+    /// A claim of `slot` is over: wakes a waiter for each role that a ready node of its group asks for, since of a node
+    /// whose role nobody offers and one behind it that anybody may take the second gets the seat.
     pub(crate) fn ring_group(&self, slot: u16, seen: &InForce<'_>) {
         let group = seen.policy(slot).group();
         if group == 0 {
             return;
         }
-        if let Some((next, _)) = seen.hinted().find(|&(next, _)| seen.policy(next).group() == group) {
-            self.ring(seen.role(next));
+        let mut rung = Vec::new();
+        for (next, _) in seen.hinted().filter(|&(next, _)| seen.policy(next).group() == group) {
+            let role = seen.role(next);
+            if !rung.contains(&role) {
+                rung.push(role);
+                self.ring(role);
+            }
         }
     }
 }

@@ -102,8 +102,12 @@ impl<'m> Core<'m> {
                     return Ok(Pass::Moved);
                 }
                 Attempt::GroupFull => {
-                    // Back without ringing: whoever frees a seat rings.
+                    // Back without ringing: whoever frees a seat rings, if it finds the bit. If it has looked while the
+                    // bit was taken, the free seat is seen here.
                     seen.put_back(place);
+                    if !self.is_group_full(slot, seen)? {
+                        return Ok(Pass::Moved);
+                    }
                     full_groups.push(group);
                 }
                 Attempt::NotBefore { .. } | Attempt::NotOpen(_) | Attempt::OtherGeneration(_) | Attempt::NotReady => {

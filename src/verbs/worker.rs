@@ -7,7 +7,7 @@ use crate::node::{ClaimOptions, Seen};
 use crate::record::name_hash;
 use crate::sync::{Bits, LocalWord, Ordering};
 use crate::table::claim::{Attempt, Holding, Who};
-use crate::table::lease::Lease;
+use crate::table::lease::{Lease, SCAN_MS_MAX};
 use crate::table::next::Next;
 use crate::table::version::InForce;
 use crate::table::wait::{SLEEP_MS_MAX, waiter_bits};
@@ -157,6 +157,7 @@ impl Worker {
         let bits = waiter_bits(&self.roles);
         let mut watch = Watch { core, is_mine: false };
         let mut passed_on = Vec::new();
+        let mut ring_ms = 0;
         loop {
             let seen = core.prepare_to_sleep();
             match self.claim_next_with(options) {
@@ -174,6 +175,11 @@ impl Worker {
                 return Err(Refusal::NothingReady);
             }
             watch.is_mine = watch.is_mine || core.become_watcher();
+            if watch.is_mine && now_ms >= ring_ms {
+                // Not at every turn: a ring moves the bell, over which this thread is about to fall asleep too.
+                ring_ms = now_ms + SCAN_MS_MAX;
+                core.ring_for_others(&self.roles).map_err(|stop| self.table.refusal(stop))?;
+            }
             let wake_ms = match watch.is_mine {
                 true => core.next_scan_ms().max(now_ms + 1),
                 false => now_ms.saturating_add(SLEEP_MS_MAX),
