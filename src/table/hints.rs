@@ -229,7 +229,11 @@ impl Core<'_> {
 
     /// Sets the bit of every ready node, and notes which have been ready for long. Linear in nodes and edges.
     pub(crate) fn refresh_hints(&self) -> Result<(), Stop> {
-        let now_ms = clock::lease_now_coarse_ms();
+        self.refresh_hints_at(clock::lease_now_coarse_ms())
+    }
+
+    /// As [`refresh_hints`](Core::refresh_hints), at this moment of the lease clock.
+    pub(crate) fn refresh_hints_at(&self, now_ms: u64) -> Result<(), Stop> {
         self.in_steady_version(|seen| {
             let mut filled = FILLED;
             for slot in 0..seen.high() {

@@ -59,3 +59,51 @@ impl Table {
         Ok(age)
     }
 }
+
+#[cfg(all(test, not(tenure_loom)))]
+mod tests {
+    use super::*;
+    use crate::table::hints::AGE_MS;
+    use crate::table::lease::Lease;
+    use crate::table::next::Next;
+    use crate::{CreateOptions, NodeId, NodeSpec};
+
+    /// Claims the next node and hands it back. The lease clock stands still for the claim, so that it does not look
+    /// through the leases and find out how old the nodes really are.
+    fn first(table: &Table) -> String {
+        let worker = table.worker("w").unwrap();
+        let core = table.core_mut().unwrap();
+        let next = core.claim_next(worker.who(), &[], Lease { lease_ms: 60_000, now_ms: 0 }).unwrap();
+        let Next::Won { slot, .. } = next else { panic!("{next:?}") };
+        let label = table.label(slot);
+        table.release(NodeId::of_name(&label), "w", None).unwrap();
+        label
+    }
+
+    #[test]
+    fn what_has_been_ready_for_long_goes_before_what_has_more_below_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let (table, _) = Table::open_or_create(dir.path().join("t"), &CreateOptions::default()).unwrap();
+        assert!(table.worker("w").unwrap().claim_next().is_err(), "the first look through the leases");
+        let add = |name: &str, needs: &[&str], cost| {
+            let needs = needs.iter().map(|need| NodeId::of_name(need).into()).collect();
+            let name = Some(name.to_owned());
+            table.upsert(&NodeSpec { name, needs, cost: Some(cost), ..NodeSpec::default() }, false).unwrap();
+        };
+        add("leaf", &[], 1);
+        let made_ms = clock::lease_now_ms();
+        add("heavy", &[], 100);
+        add("late", &["heavy"], 1_000_000);
+        let core = table.core_mut().unwrap();
+        let look = |at_ms: u64| core.refresh_hints_at(at_ms).unwrap();
+        look(made_ms);
+        assert_eq!(first(&table), "heavy");
+        look(made_ms.saturating_sub(10_000) + AGE_MS);
+        assert_eq!(first(&table), "heavy", "nothing is old yet");
+        look(made_ms + 60_000 + AGE_MS);
+        assert_eq!(first(&table), "leaf", "both are old, and it is older");
+        assert_eq!(first(&table), "leaf", "handing it back does not make it young");
+        look(made_ms);
+        assert_eq!(first(&table), "heavy");
+    }
+}
