@@ -156,6 +156,7 @@ fn handing_a_node_back_on_purpose_costs_no_delay() {
         sandbox.ok(how);
         assert_eq!(sandbox.status("n"), "ready");
     }
+    assert_eq!(sandbox.one(["get", "n"])["attempts"], 2, "claims they were");
     fail(&sandbox);
     assert_eq!(sandbox.status("n"), "todo");
 }

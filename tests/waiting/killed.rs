@@ -12,8 +12,8 @@ fn node(role: &str, name: String) -> NodeSpec {
     NodeSpec { name: Some(name), role: Some(role.to_owned()), ..NodeSpec::default() }
 }
 
-/// Rounds of: one waiter that has slept longest and is killed around the ring, one that is left. `role`: of both and of the
-/// node; the watcher offers none, so it can give the node to nobody but by waking them.
+/// Rounds of: one waiter that has slept longest and is killed around the ring, one that is left. Both offer the role that
+/// the node asks for and the watcher does not, so it can give the node to nobody but by waking them.
 #[test]
 fn a_waiter_killed_when_it_is_woken_holds_nobody_up() {
     let sandbox = Sandbox::new();
