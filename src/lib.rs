@@ -72,6 +72,9 @@ mod table;
 mod verbs;
 mod word;
 
+#[cfg(tenure_crash)]
+pub use sync::probe;
+
 pub use error::{Damaged, NameError, OpenError, Refusal};
 pub use id::NodeId;
 pub use location::Location;

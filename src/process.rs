@@ -7,6 +7,10 @@ use crate::word::{OwnerWord, ProcessWord};
 
 /// This process, as an owner of buffers; `None` when `/proc` does not tell.
 pub(crate) fn this_process() -> Option<OwnerWord> {
+    #[cfg(tenure_crash)]
+    if let Some((pid, start)) = crate::sync::probe::posed() {
+        return Some(OwnerWord::new(pid, start));
+    }
     let pid = std::process::id();
     match stat(pid) {
         Looked::Running(start) => Some(OwnerWord::new(pid, start)),

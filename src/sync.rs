@@ -4,6 +4,10 @@
 //! the `atomic` crate's `Atomic<T>`, built without its lock fallback and checked to be lock-free at compile time. Under
 //! `--cfg tenure_loom` it is loom's, so that the transition functions themselves can be explored.
 
+/// What crash-point builds (`--cfg tenure_crash`) do before every access.
+#[cfg(tenure_crash)]
+pub mod probe;
+
 /// A counter that belongs to this process alone and is never mapped.
 #[cfg(not(tenure_loom))]
 pub(crate) use std::sync::atomic::AtomicUsize as LocalCounter;
@@ -48,17 +52,27 @@ mod imp {
         #[inline]
         pub(crate) fn load(&self, order: Ordering) -> T {
             const { Self::LOCK_FREE };
+            #[cfg(tenure_crash)]
+            super::probe::before(false);
             self.0.load(order)
         }
 
         #[inline]
         pub(crate) fn store(&self, value: T, order: Ordering) {
+            #[cfg(tenure_crash)]
+            if !super::probe::before(true) {
+                return;
+            }
             self.0.store(value, order);
         }
 
         /// One attempt; the strong form, for transitions that decide anew from the value seen.
         #[inline]
         pub(crate) fn compare_exchange(&self, old: T, new: T, ok: Ordering, lost: Ordering) -> Result<T, T> {
+            #[cfg(tenure_crash)]
+            if !super::probe::before(true) {
+                return Err(self.0.load(Ordering::Relaxed));
+            }
             self.0.compare_exchange(old, new, ok, lost)
         }
     }
@@ -70,14 +84,21 @@ mod imp {
     impl Shared32 {
         #[inline]
         pub(crate) fn load(&self, order: Ordering) -> u32 {
+            #[cfg(tenure_crash)]
+            super::probe::before(false);
             self.0.load(order)
         }
 
         pub(crate) fn compare_exchange(&self, old: u32, new: u32, ok: Ordering, lost: Ordering) -> Result<u32, u32> {
+            #[cfg(tenure_crash)]
+            if !super::probe::before(true) {
+                return Err(self.0.load(Ordering::Relaxed));
+            }
             self.0.compare_exchange(old, new, ok, lost)
         }
 
         /// For the system call alone.
+        #[cfg(not(tenure_crash))]
         pub(crate) fn futex(&self) -> &std::sync::atomic::AtomicU32 {
             &self.0
         }
@@ -86,16 +107,28 @@ mod imp {
     impl Shared<u64> {
         #[inline]
         pub(crate) fn fetch_or(&self, bits: u64, order: Ordering) -> u64 {
+            #[cfg(tenure_crash)]
+            if !super::probe::before(true) {
+                return 0;
+            }
             self.0.fetch_or(bits, order)
         }
 
         #[inline]
         pub(crate) fn fetch_and(&self, bits: u64, order: Ordering) -> u64 {
+            #[cfg(tenure_crash)]
+            if !super::probe::before(true) {
+                return 0;
+            }
             self.0.fetch_and(bits, order)
         }
 
         #[inline]
         pub(crate) fn fetch_add(&self, n: u64, order: Ordering) -> u64 {
+            #[cfg(tenure_crash)]
+            if !super::probe::before(true) {
+                return 0;
+            }
             self.0.fetch_add(n, order)
         }
     }

@@ -6,7 +6,7 @@
 //! Everything is a `u64`, also the short numbers, which are packed by [`pack16`] and [`pack32`], but for the doorbell, which
 //! the kernel wants to be 32 bits: a word of the mapping is never read with two different widths.
 
-#[cfg(all(test, not(tenure_loom)))]
+#[cfg(all(test, not(any(tenure_loom, tenure_crash))))]
 mod diagram;
 #[cfg(tenure_loom)]
 mod fresh;
@@ -30,7 +30,7 @@ pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"tenure\r\n");
 pub(crate) const BYTE_ORDER: u64 = 0x0102_0304_0506_0708;
 
 /// Capacities: the real ones, and tiny ones for models, which explore every interleaving.
-#[cfg(not(tenure_loom))]
+#[cfg(not(any(tenure_loom, tenure_crash)))]
 mod capacity {
     pub(crate) const NODES: usize = 4096;
     pub(crate) const HOLDERS: usize = 4096;
@@ -49,6 +49,17 @@ mod capacity {
     pub(crate) const BLOCKS: usize = 4;
     pub(crate) const VERSIONS_INITIAL: usize = 3;
     pub(crate) const VERSIONS_MAX: usize = 3;
+}
+/// Small enough to be full at once, and for every access to be a crash point.
+#[cfg(all(tenure_crash, not(tenure_loom)))]
+mod capacity {
+    pub(crate) const NODES: usize = 8;
+    pub(crate) const HOLDERS: usize = 4;
+    pub(crate) const GROUPS: usize = 4;
+    pub(crate) const EDGES: usize = 32;
+    pub(crate) const BLOCKS: usize = 56;
+    pub(crate) const VERSIONS_INITIAL: usize = 4;
+    pub(crate) const VERSIONS_MAX: usize = 16;
 }
 pub(crate) use capacity::{BLOCKS, EDGES, GROUPS, HOLDERS, NODES, VERSIONS_INITIAL, VERSIONS_MAX};
 

@@ -147,7 +147,7 @@ impl Core<'_> {
     }
 }
 
-#[cfg(not(tenure_loom))]
+#[cfg(not(any(tenure_loom, tenure_crash)))]
 mod kernel {
     use std::num::NonZeroU32;
 
@@ -174,6 +174,20 @@ mod kernel {
             let bits = NonZeroU32::new(bits).unwrap_or(NonZeroU32::MAX);
             futex::wake_bitset(self.fixed.header.bell.futex(), futex::Flags::empty(), count, bits).unwrap_or(0)
         }
+    }
+}
+
+/// One thread plays all processes: whoever sleeps can only be woken by what the probe runs in its sleep.
+#[cfg(all(tenure_crash, not(tenure_loom)))]
+impl Core<'_> {
+    pub(crate) fn sleep(&self, seen: u32, bits: u32, deadline_ms: u64) {
+        if self.fixed.header.bell.load(Ordering::SeqCst) == seen {
+            crate::sync::probe::sleep(bits, deadline_ms);
+        }
+    }
+
+    fn wake(&self, bits: u32, _count: u32) -> usize {
+        crate::sync::probe::wake(bits)
     }
 }
 

@@ -1,0 +1,1 @@
+//! Groups, attempts, modes of edges, and restoring.

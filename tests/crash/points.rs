@@ -1,0 +1,181 @@
+//! Stopping a verb at every point.
+
+use std::cell::RefCell;
+use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+
+use tenure::probe;
+
+use crate::world::World;
+
+/// Pid and start time of a process that does not exist.
+const GONE: (u32, u64) = (4_194_303, 1);
+
+/// Says how many points a scenario had, to whoever runs this and to the file that the environment names.
+pub(crate) fn tried(scenario: &str, points: u64) {
+    eprintln!("{points} points: {scenario}");
+    if let Some(path) = std::env::var_os("CRASH_POINTS") {
+        let mut file = std::fs::OpenOptions::new().append(true).create(true).open(path).unwrap();
+        file.write_all(format!("{points}\n").as_bytes()).unwrap();
+    }
+}
+
+pub(crate) fn script(text: &str) -> Vec<&str> {
+    text.split(';').map(str::trim).filter(|v| !v.is_empty()).collect()
+}
+
+/// A prepared table: `stopped` is the process under test, `others` everybody else.
+pub(crate) fn prepare(setup: &str, owner: Option<(u32, u64)>) -> (Rc<World>, Rc<World>) {
+    let others = World::new();
+    let stopped = others.opened_as(owner);
+    for verb in script(setup) {
+        // `!` before a verb: by the process under test.
+        let answer = match verb.strip_prefix('!') {
+            Some(own) => stopped.run(own),
+            None => others.run(verb),
+        };
+        if std::env::var_os("SHOW").is_some() {
+            eprintln!("    {verb}: {answer}");
+        }
+    }
+    (Rc::new(stopped), Rc::new(others))
+}
+
+pub(crate) fn crash(setup: &str, verb: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut fine = Vec::new();
+    let (_, others) = prepare(setup, Some(GONE));
+    fine.push(others.dump());
+    let (stopped, others) = prepare(setup, Some(GONE));
+    // A verb of several words separated by `,`: it may also stop between them.
+    stopped.run(verb);
+    fine.push(others.dump());
+    drop((stopped, others));
+    for k in 0.. {
+        let (stopped, others) = prepare(setup, Some(GONE));
+        probe::arm(k, true, probe::die);
+        let answer = catch_unwind(AssertUnwindSafe(|| stopped.run(verb)));
+        let ran = probe::disarm();
+        let mut bad = |what: String| found.push(format!("[{setup}] {verb} killed at write {k}: {what}"));
+        let after = others.dump();
+        if !fine.contains(&after) {
+            bad(format!("half done: {after:#?} is none of {fine:#?}"));
+        }
+        for check in [World::check, World::every_verb, World::check, World::drain, World::check] {
+            match catch_unwind(AssertUnwindSafe(|| check(&others))) {
+                Ok(Ok(())) => {}
+                Ok(Err(what)) => bad(what),
+                Err(_) => bad("panic".into()),
+            }
+        }
+        if !ran {
+            assert!(answer.is_ok());
+            tried(&format!("crash [{setup}] {verb}"), k);
+            return found;
+        }
+    }
+    found
+}
+
+/// Outcome of `verb` among `others`, in one order.
+fn in_order(setup: &str, verb: &str, others: &[&str], after: &[&str], at: usize, owner: Option<(u32, u64)>) -> String {
+    let (own, world) = prepare(setup, owner);
+    let mut answers = vec![String::new(); others.len() + 1];
+    for (i, other) in others.iter().enumerate() {
+        if i == at {
+            answers[0] = own.run(verb);
+        }
+        answers[i + 1] = world.run(other);
+    }
+    if at == others.len() {
+        answers[0] = own.run(verb);
+    }
+    answers.extend(after.iter().map(|verb| world.run(verb)));
+    let all: Vec<&str> = others.iter().chain(after).copied().collect();
+    show(verb, &all, &answers, &world)
+}
+
+fn show(verb: &str, others: &[&str], answers: &[String], world: &World) -> String {
+    let mut text = format!("    {verb}: {}\n", answers[0]);
+    for (other, answer) in others.iter().zip(&answers[1..]) {
+        text.push_str(&format!("    | {other}: {answer}\n"));
+    }
+    for line in world.dump() {
+        text.push_str(&format!("    = {line}\n"));
+    }
+    text
+}
+
+pub(crate) fn pause(setup: &str, verb: &str, others: &str) -> Vec<String> {
+    let parent = std::os::unix::process::parent_id();
+    let start: u64 = {
+        let stat = std::fs::read_to_string(format!("/proc/{parent}/stat")).unwrap();
+        stat.rsplit_once(')').unwrap().1.split_whitespace().nth(19).unwrap().parse().unwrap()
+    };
+    let mut found = Vec::new();
+    // `//`: what is done after the stopped one has gone on and answered.
+    let (others, after) = others.split_once("//").unwrap_or((others, ""));
+    let list = script(others);
+    let after = script(after);
+    // As a thread of the same process, and as another one that lives.
+    for owner in [None, Some((parent, start))] {
+        let orders: Vec<String> = (0..=list.len()).map(|at| in_order(setup, verb, &list, &after, at, owner)).collect();
+        let mut seen = Vec::new();
+        for k in 0.. {
+            let (own, world) = prepare(setup, owner);
+            let others_answers = Rc::new(RefCell::new(Vec::new()));
+            let (w, a) = (Rc::clone(&world), Rc::clone(&others_answers));
+            let verbs: Vec<String> = list.iter().map(|v| (*v).to_owned()).collect();
+            let action = move || {
+                for verb in &verbs {
+                    a.borrow_mut().push(w.run(verb));
+                }
+            };
+            probe::arm(k, false, action);
+            let answer = catch_unwind(AssertUnwindSafe(|| own.run(verb)));
+            let ran = probe::disarm();
+            if !ran {
+                tried(&format!("pause [{setup}] {verb} | {others}"), k);
+                break;
+            }
+            let mut answers = vec![answer.unwrap_or_else(|_| "panic".into())];
+            answers.extend(others_answers.borrow().iter().cloned());
+            answers.extend(after.iter().map(|verb| world.run(verb)));
+            let all: Vec<&str> = list.iter().chain(&after).copied().collect();
+            let outcome = show(verb, &all, &answers, &world);
+            if !orders.contains(&outcome) && !seen.contains(&outcome) {
+                found.push(format!("[{setup}] {verb} stopped at access {k}, none of the orders gives\n{outcome}"));
+                seen.push(outcome);
+            }
+            for check in [World::check, World::drain] {
+                if let Err(what) = check(&world) {
+                    let what = format!("[{setup}] {verb} | {others}: {what}");
+                    if !found.iter().any(|f| f.contains(&what)) {
+                        found.push(format!("stopped at access {k}: {what}"));
+                    }
+                }
+            }
+        }
+        if std::env::var_os("LIVE").is_some() {
+            found.iter().for_each(|f| eprintln!("FOUND {f}"));
+        }
+        if !seen.is_empty() && std::env::var_os("SHOW").is_some() {
+            found.push(format!("  the orders give\n{}", orders.join("    --\n")));
+        }
+    }
+    found
+}
+
+pub(crate) fn report(found: Vec<String>) {
+    assert!(found.is_empty(), "\n{}", found.join("\n"));
+}
+
+/// A scenario from the environment: `SETUP=.. VERB=.. [OTHERS=..]`.
+pub(crate) fn from_environment() -> Vec<String> {
+    let (Ok(setup), Ok(verb)) = (std::env::var("SETUP"), std::env::var("VERB")) else { return Vec::new() };
+    match std::env::var("OTHERS") {
+        Ok(others) => pause(&setup, &verb, &others),
+        Err(_) => crash(&setup, &verb),
+    }
+}
