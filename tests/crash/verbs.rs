@@ -198,6 +198,7 @@ impl World {
                 let n = t.get(id(node))?;
                 format!("{:?} gen={} {:?} {:?}", n.status, n.generation, n.holder, n.summary)
             }
+            ["now"] => probe::now_ms().to_string(),
             ["finished", node] => format!("{:?}", t.get(id(node))?.finished_at_ms),
             ["attempts", node] => {
                 let n = t.get(id(node))?;
