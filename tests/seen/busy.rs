@@ -2,11 +2,13 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use tenure::{Completion, CreateOptions, Need, NodeId, NodeSpec, OnFailure, Outcome, Reason, Seen, Table, Why};
 
 const NODES: usize = 24;
-const LOOKS: usize = 100;
+/// Looks at each node, at the least.
+const LOOKS: usize = 20;
 
 fn name(n: usize) -> String {
     format!("n{n}")
@@ -107,13 +109,21 @@ fn the_reasons_always_fit_the_status() {
                 let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15 + writer);
                 while !over.load(Ordering::Relaxed) {
                     change(&table, &format!("w{writer}-{}", numbers.below(4)), &mut numbers);
+                    // Changes without a pause would leave a look little to succeed in.
+                    thread::sleep(Duration::from_micros(300));
                 }
             });
         }
         // A check that fails must end the writers too.
         let looked = thread::Builder::new().spawn_scoped(scope, || {
-            for n in (0..NODES).cycle().take(LOOKS * NODES) {
-                let why = table.why(id(n)).expect("an answer");
+            let deadline = Instant::now() + Duration::from_secs(60);
+            let all_met = |seen: &[usize]| seen.iter().all(|&count| count > 0);
+            for n in 0.. {
+                let enough = n >= LOOKS * NODES && all_met(&seen);
+                if enough || Instant::now() > deadline {
+                    break;
+                }
+                let why = table.why(id(n % NODES)).expect("an answer");
                 check(&why);
                 seen[if why.node.skipped_by.is_some() { 7 } else { why.node.status as usize }] += 1;
             }
