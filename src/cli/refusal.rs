@@ -90,6 +90,9 @@ fn name_fields(error: &NameError) -> Value {
 pub fn hint(refusal: &Refusal) -> Option<String> {
     let text = match refusal {
         Refusal::NoSuchNode { .. } => "`tenure list --all` shows every node; `tenure upsert NAME` makes one".to_owned(),
+        Refusal::NotEnded { node, status } if status.is_terminal() => {
+            format!("it is skipped because of a node that it waits for: `tenure why {node}` names that one")
+        }
         Refusal::NotEnded { status: Seen::Claimed, .. } => "complete or release it first".to_owned(),
         Refusal::NotReady { node, status: Seen::Blocked, .. } => {
             format!(

@@ -348,6 +348,10 @@ impl Table {
     /// The dependencies that keep a node from being done.
     pub(crate) fn waiting(&self, slot: u16) -> Result<Refusal, Refusal> {
         let cut = self.cut()?;
+        if let Some(by) = cut.skipped_by(slot) {
+            let label = |slot: u16| self.label_in(&cut.graph, slot);
+            return Ok(Refusal::Skipped { node: label(slot), by: label(by) });
+        }
         let waits_for = cut.unsatisfied(slot).take(8).map(|e| self.label_in(&cut.graph, e.parent)).collect();
         Ok(Refusal::NotReady { node: self.label_in(&cut.graph, slot), status: cut.seen(slot), waits_for })
     }

@@ -7,7 +7,6 @@ use crate::graph::{Edge, Graph};
 use crate::id::NodeId;
 use crate::layout::NODES;
 use crate::node::{Need, OnFailure, Seen};
-use crate::standing::standings;
 use crate::sync::Ordering;
 use crate::table::change::{PublishError, Published};
 use crate::table::text::Draft;
@@ -132,18 +131,24 @@ impl Table {
     /// those that are claimed or have ended stay as they are.
     ///
     /// # Errors
-    /// [`Refusal::NoSuchNode`], [`Refusal::NotEnded`], [`Refusal::Exhausted`].
+    /// [`Refusal::NoSuchNode`], [`Refusal::NotEnded`], [`Refusal::Skipped`], which names the node to reopen instead;
+    /// [`Refusal::Exhausted`].
     pub fn reopen(&self, node: NodeId) -> Result<u64, Refusal> {
         let mut opened = None;
         let least = self.change(|edit| {
             let slot = edit.slot(node)?;
             let word = edit.word(slot)?;
             let Phase::Ended { text, .. } = word.state().phase else {
-                return match edit.seen(slot)? {
-                    // It has ended since its word was read.
-                    status if status.is_terminal() => Ok(Planned::Again),
-                    status => Err(Refusal::NotEnded { node: edit.label(slot), status }),
-                };
+                let cut = edit.table.cut()?;
+                if cut.root != edit.root || edit.word(slot)? != word {
+                    // It may have ended since its word was read.
+                    return Ok(Planned::Again);
+                }
+                let node = edit.label(slot);
+                return Err(match cut.skipped_by(slot) {
+                    Some(by) => Refusal::Skipped { node, by: edit.label(by) },
+                    None => Refusal::NotEnded { node, status: cut.seen(slot) },
+                });
             };
             if word.generation() >= GENERATION_MAX {
                 return Err(Refusal::Exhausted { node: edit.label(slot), what: "generations" });
@@ -250,15 +255,6 @@ impl Edit<'_> {
     /// The name of a node in this copy, for messages.
     pub(crate) fn label(&self, slot: u16) -> String {
         self.table.label_in(&self.graph, slot)
-    }
-
-    /// What a reader sees of a node.
-    fn seen(&self, slot: u16) -> Result<Seen, Refusal> {
-        let topological = self.graph.arrays().view().topological();
-        let topological = topological.map_err(|_| Damaged { what: "the version in force has a loop" })?;
-        let words = (0..self.graph.nodes.len() as u16).map(|slot| self.word(slot)).collect::<Result<Vec<_>, _>>()?;
-        let standings = standings(&self.graph, &topological, &words);
-        Ok(standings.get(usize::from(slot)).map_or(Seen::Todo, |standing| standing.seen()))
     }
 
     pub(crate) fn write_text(&mut self, of: TextOf, bytes: &[u8]) -> Result<TextRef, Refusal> {

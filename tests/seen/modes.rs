@@ -34,6 +34,24 @@ fn skipped_because_of_a_failure() {
 }
 
 #[test]
+fn verbs_on_a_skipped_node_say_at_once_what_to_reopen_instead() {
+    let sandbox = two("skip");
+    sandbox.ok(["complete", "build", "--status", "failed"]);
+    let calls: &[&[&str]] = &[&["reopen", "docs"], &["claim", "docs", "--holder", "w"], &["complete", "docs"]];
+    for call in calls {
+        let began = std::time::Instant::now();
+        sandbox.run(*call).refused(1, "docs is skipped because build failed or was cancelled; `reopen` that one");
+        assert!(began.elapsed().as_secs() < 10, "{call:?} took {:?}", began.elapsed());
+    }
+    let ran = sandbox.run(["archive", "docs"]);
+    ran.refused(1, "docs has not ended");
+    assert!(ran.err.contains("`tenure why docs`"), "{ran:?}");
+    // It can be changed, and let go.
+    sandbox.ok(["unlink", "build", "docs"]);
+    assert_eq!(sandbox.status("docs"), "ready");
+}
+
+#[test]
 fn blocked_and_skipped_behind_a_skipped_one() {
     let sandbox = two("skip");
     sandbox.ok(["upsert", "ship", "--needs", "docs"]);
