@@ -1,7 +1,7 @@
 //! `stats`: ages, leases, holders, and the text format of collectors.
 
 use std::collections::HashMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -49,9 +49,10 @@ fn the_oldest_ready_node_counts_from_when_it_became_ready() {
     std::thread::sleep(Duration::from_millis(300));
     let age = || sandbox.one(["stats"])["oldest_ready_ms"].as_u64().expect("an age");
     assert!(age() >= 300);
+    let began = Instant::now();
     sandbox.ok(["complete", "first"]);
-    let young = age();
-    assert!(young < 300, "second could not be claimed before first was done: {young}");
+    let (young, elapsed) = (age(), began.elapsed());
+    assert!(u128::from(young) <= elapsed.as_millis() + 20, "second waited for first before: {young}, {elapsed:?}");
     std::thread::sleep(Duration::from_millis(100));
     assert!(age() >= 100);
     sandbox.ok(["claim", "second", "--holder", "w"]);
@@ -71,7 +72,7 @@ fn leases_that_are_about_to_run_out_and_those_that_have() {
     assert_eq!((&stats["leases_run_out"], &stats["leases_ending_soon"]), (&1.into(), &0.into()));
     assert!(stats["shortest_lease_ms"].as_i64().is_some_and(|left| left < 0), "{stats}");
     let text = sandbox.ok(["stats"]);
-    assert!(text.contains("\nfirst lease  ran out 0."), "{text}");
+    assert!(text.contains("\nfirst lease  ran out "), "{text}");
     assert!(text.contains("\nleases       0 with less than a third left, 1 run out\n"), "{text}");
 
     // Two thirds of a lease go by without a word.
