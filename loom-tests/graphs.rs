@@ -3,17 +3,7 @@
 use crate::node::Outcome;
 use crate::table::claim::Attempt;
 use crate::table::finish::{By, End};
-use crate::world::{World, explore, lease, race, who};
-
-fn claim(world: &World, holder: u16, slot: u16) -> Attempt {
-    loop {
-        let seen = world.settled();
-        match world.core().try_claim(who(holder), slot, None, lease(1), &seen).unwrap() {
-            Attempt::Moved => {}
-            other => return other,
-        }
-    }
-}
+use crate::world::{World, claim, explore, race, who};
 
 #[test]
 fn a_node_that_got_a_dependency_is_not_claimed_as_ready_afterwards() {

@@ -11,7 +11,7 @@ use crate::node::OnFailure;
 use crate::sync::Ordering;
 use crate::table::Core;
 use crate::table::change::{PublishError, Published};
-use crate::table::claim::Who;
+use crate::table::claim::{Attempt, Who};
 use crate::table::lease::Lease;
 use crate::table::version::InForce;
 use crate::word::{OwnerWord, PolicyWord, RootWord, Step, TextOf, TextRef};
@@ -139,6 +139,17 @@ pub fn who(slot: u16) -> Who {
 
 pub fn lease(now_ms: u64) -> Lease {
     Lease { lease_ms: 1_000, now_ms }
+}
+
+/// Claims `slot` for `holder`, looking again while the graph changes.
+pub fn claim(world: &World, holder: u16, slot: u16) -> Attempt {
+    loop {
+        let seen = world.settled();
+        match world.core().try_claim(who(holder), slot, None, lease(1), &seen).unwrap() {
+            Attempt::Moved => {}
+            other => return other,
+        }
+    }
 }
 
 /// Runs `body` under loom, with the bound that `scripts/loom` sets.
