@@ -6,6 +6,7 @@
 
 /// What crash-point builds (`--cfg tenure_crash`) do before every access.
 #[cfg(tenure_crash)]
+#[path = "sync/probe.rs"]
 pub mod probe;
 
 /// A counter that belongs to this process alone and is never mapped.
