@@ -1,6 +1,7 @@
 //! Claims against claims, reclaims, renewals and ends.
 
 use crate::node::Outcome;
+use crate::sync::Ordering;
 use crate::table::claim::{Attempt, Holding};
 use crate::table::finish::{By, End};
 use crate::world::{World, claim, explore, lease, race, who};
@@ -50,20 +51,67 @@ fn one_holder_that_claims_one_node_twice_has_it_once() {
 fn a_claim_that_was_left_half_way_is_finished_or_overwritten() {
     explore(|| {
         let world = World::new(2, &[]);
-        // What a process leaves that dies between its two swaps.
-        let holder = world.core().holder(1).unwrap();
-        let idle = holder.word.load(crate::sync::Ordering::Acquire);
-        let left = idle.reserving(0, 1);
-        holder
-            .word
-            .compare_exchange(idle, left, crate::sync::Ordering::AcqRel, crate::sync::Ordering::Acquire)
-            .unwrap();
+        leave_reserved(&world, 1, 0);
         let (a, b) = race(&world, |w| claim(w, 1, 1), |w| claim(w, 2, 0));
         match a {
             Attempt::Busy { node: 0, generation: 1 } => assert!(!won(&b)),
             Attempt::Won { .. } => assert!(won(&b)),
             other => panic!("{other:?}"),
         }
+        world.check();
+    });
+}
+
+/// What a process leaves that dies between its two swaps.
+fn leave_reserved(world: &World, holder: u16, node: u16) {
+    let word = &world.core().holder(holder).unwrap().word;
+    let (idle, order) = (word.load(Ordering::Acquire), Ordering::AcqRel);
+    word.compare_exchange(idle, idle.reserving(node, 1), order, Ordering::Acquire).unwrap();
+}
+
+#[test]
+fn a_reservation_is_made_or_called_off_and_not_both() {
+    explore(|| {
+        let world = World::new(2, &[]);
+        leave_reserved(&world, 1, 0);
+        // One call found the node not ready and calls the claim off, the other finds it ready again and makes it.
+        let (a, b) = race(
+            &world,
+            |w| {
+                let reserved = w.core().holder(1).unwrap().word.load(Ordering::Acquire);
+                w.core().call_off(1, reserved).unwrap();
+                claim(w, 1, 1)
+            },
+            |w| claim(w, 1, 1),
+        );
+        assert!(!(won(&a) && won(&b)), "{a:?} {b:?}");
+        let held: Vec<u16> = (0..2).filter(|&n| world.word(n).holder() == Some(1)).collect();
+        assert_eq!(held.len(), 1, "{a:?} {b:?}");
+        assert_eq!(won(&a) || won(&b), held == [1]);
+        world.check();
+    });
+}
+
+#[test]
+fn a_claim_that_is_called_off_does_not_count() {
+    explore(|| {
+        let world = World::in_group(2, &[], 1);
+        let (a, b) = race(&world, |w| claim(w, 1, 0), |w| claim(w, 2, 1));
+        let open = if won(&a) { 1 } else { 0 };
+        assert!(won(&a) != won(&b), "{a:?} {b:?}");
+        assert_eq!((world.word(open).is_open(), world.word(open).attempts_since(0)), (true, 0));
+        assert_eq!(world.word(1 - open).attempts_since(0), 1);
+    });
+}
+
+#[test]
+fn two_calls_of_one_holder_and_a_third_party_share_one_seat() {
+    explore(|| {
+        let world = World::in_group(2, &[], 1);
+        leave_reserved(&world, 1, 0);
+        let (a, b) = race(&world, |w| claim(w, 1, 0), |w| claim(w, 2, 1));
+        let held = (0..2).filter(|&n| world.word(n).holder().is_some()).count();
+        assert_eq!(held, 1, "{a:?} {b:?}");
         world.check();
     });
 }

@@ -2,7 +2,7 @@
 
 use crate::node::Outcome;
 use crate::table::claim::Attempt;
-use crate::table::finish::{By, End};
+use crate::table::finish::{Back, By, End};
 use crate::world::{World, claim, explore, race, who};
 
 #[test]
@@ -86,5 +86,64 @@ fn a_claim_is_not_told_busy_with_itself_when_the_node_is_changed_meanwhile() {
         let ((), attempt) = race(&world, |w| w.touch(0), |w| claim(w, 1, 0));
         assert_eq!(attempt, Attempt::Won { generation: 1 });
         world.check();
+    });
+}
+
+#[test]
+fn a_reader_sees_a_change_of_words_whole_or_not_at_all() {
+    explore(|| {
+        let world = World::new(2, &[]);
+        for slot in [0, 1] {
+            let end = world.core().try_end(slot, Outcome::Done, By::Anyone, None, None, &world.settled()).unwrap();
+            assert!(matches!(end, End::Ended { .. }));
+        }
+        let (became, seen) = race(&world, |w| w.reopen(&[0, 1]), World::look);
+        assert!(became);
+        if let Some(seen) = seen {
+            assert_eq!(seen[0].is_open(), seen[1].is_open(), "{seen:?}");
+        }
+    });
+}
+
+#[test]
+fn a_change_of_words_is_called_off_when_a_word_has_come_that_far() {
+    explore(|| {
+        let world = World::new(1, &[]);
+        let end = world.core().try_end(0, Outcome::Done, By::Anyone, None, None, &world.settled()).unwrap();
+        assert!(matches!(end, End::Ended { .. }));
+        let (became, archived) = race(
+            &world,
+            |w| w.reopen(&[0]),
+            |w| loop {
+                match w.core().archive(0, true, &w.settled()).unwrap() {
+                    Back::Moved => {}
+                    other => return matches!(other, Back::Went { .. }),
+                }
+            },
+        );
+        // Either order is one; a change that was planned before the other and done after it is none.
+        assert_eq!(world.word(0).generation(), u64::from(became) + u64::from(archived));
+        assert!(became && (!archived || world.word(0).generation() == 2));
+    });
+}
+
+#[test]
+fn two_who_do_the_steps_of_one_change_note_what_was_there_before() {
+    explore(|| {
+        let world = World::new(1, &[]);
+        let end = world.core().try_end(0, Outcome::Done, By::Anyone, None, None, &world.settled()).unwrap();
+        assert!(matches!(end, End::Ended { .. }));
+        let pending = world.leave_pending_reopen(0);
+        let (seen, _) = race(
+            &world,
+            move |w| {
+                let seen = w.core().seen_word(pending, 0).unwrap();
+                (w.core().in_force().unwrap().root == pending).then_some(seen)
+            },
+            |w| w.core().settled_root().unwrap(),
+        );
+        // Under the pending root it is as it was.
+        assert!(seen.is_none_or(|word| word.is_done()), "{seen:?}");
+        assert!(world.word(0).is_open());
     });
 }

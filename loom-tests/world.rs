@@ -14,7 +14,7 @@ use crate::table::change::{PublishError, Published};
 use crate::table::claim::{Attempt, Who};
 use crate::table::lease::Lease;
 use crate::table::version::InForce;
-use crate::word::{OwnerWord, PolicyWord, RootWord, Step, TextOf, TextRef};
+use crate::word::{NodeWord, OwnerWord, PolicyWord, RootWord, Step, TextOf, TextRef};
 
 pub struct World {
     fixed: Box<Fixed>,
@@ -104,7 +104,47 @@ impl World {
         }
     }
 
-    pub fn word(&self, slot: u16) -> crate::word::NodeWord {
+    /// Opens these ended nodes with one change, planning anew until it is in force.
+    pub fn reopen(&self, slots: &[u16]) -> bool {
+        let core = self.core();
+        loop {
+            core.settled_root().unwrap();
+            let (root, graph) = core.load().unwrap();
+            if root.is_pending() {
+                continue;
+            }
+            let targets: Option<Vec<_>> = slots.iter().map(|&s| Some((s, self.word(s).opened()?))).collect();
+            let targets = targets.unwrap();
+            if targets.iter().any(|&(slot, _)| !self.word(slot).is_ended()) {
+                return false;
+            }
+            let steps: Vec<Step> = slots.iter().map(|&slot| Step::Become(slot)).collect();
+            if matches!(core.publish(root, &graph, &steps, &targets), Ok(Published::InForce)) {
+                return true;
+            }
+        }
+    }
+
+    /// What a process leaves that dies once its reopen of `slot` is pending.
+    pub fn leave_pending_reopen(&self, slot: u16) -> RootWord {
+        let core = self.core();
+        let (root, graph) = core.load().unwrap();
+        let targets = [(slot, self.word(slot).opened().unwrap())];
+        match core.begin(root, &graph, &[Step::Become(slot)], &targets) {
+            Ok(Some((pending, _))) => pending,
+            _ => panic!("nobody else is here"),
+        }
+    }
+
+    /// The words of the first two nodes as a reader sees them. `None`: the version changed meanwhile.
+    pub fn look(&self) -> Option<[NodeWord; 2]> {
+        let core = self.core();
+        let root = core.in_force().unwrap().root;
+        let words = [core.seen_word(root, 0).unwrap(), core.seen_word(root, 1).unwrap()];
+        (core.in_force().unwrap().root == root).then_some(words)
+    }
+
+    pub fn word(&self, slot: u16) -> NodeWord {
         self.fixed.nodes[usize::from(slot)].word.load(Ordering::Acquire)
     }
 

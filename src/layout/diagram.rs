@@ -36,7 +36,7 @@ fn the_byte_diagram_is_that_of_this_build() {
             "Version",
             rows_of!(Version: owner stamp verdict high edges steps next_born holder_high filled floor id_hi id_lo text facts
                 role born created_ms updated_ms base policy waiting_below dep_start child_start deps children order rank
-                index holders holder_hash groups group_hash group_limit changes targets hints aged watch),
+                index holders holder_hash groups group_hash group_limit changes targets befores hints aged watch),
         ),
     ];
     let tables: String = tables

@@ -105,6 +105,7 @@ impl Version {
             group_limit: zeros(),
             changes: zeros(),
             targets: zeros(),
+            befores: zeros(),
             hints: zeros(),
             aged: zeros(),
             watch: zeros(),

@@ -21,7 +21,7 @@ use crate::word::{
 };
 
 /// Counts up whenever a struct of this file changes its meaning.
-pub(crate) const LAYOUT_VERSION: u64 = 1;
+pub(crate) const LAYOUT_VERSION: u64 = 2;
 
 /// "tenure" and a line end, so that a text tool which mangles line ends is noticed.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"tenure\r\n");
@@ -67,7 +67,7 @@ pub(crate) use capacity::{BLOCKS, EDGES, GROUPS, HOLDERS, NODES, VERSIONS_INITIA
 pub(crate) const INDEX: usize = 2 * NODES;
 /// Words of the ready hints, one bit a node.
 pub(crate) const HINT_WORDS: usize = NODES.div_ceil(64);
-/// Steps of one change: every node touched and as many opened, and every holder evicted.
+/// Steps of one change: the guard of every node moved and the word of every node set, or every holder evicted.
 pub(crate) const STEPS: usize = 2 * NODES;
 /// Payload words of a text block.
 pub(crate) const BLOCK_WORDS: usize = 13;
@@ -223,6 +223,9 @@ pub(crate) struct Version {
     pub(crate) changes: [Shared<ChangeWord>; STEPS],
     /// By slot, what a step that sets a node's word sets it to.
     pub(crate) targets: [Shared<NodeWord>; NODES],
+    /// What those words were before, for readers, who see the change whole or not at all; the target itself until the step
+    /// is taken.
+    pub(crate) befores: [Shared<NodeWord>; NODES],
 
     /// Hint, one bit by rank: may be ready. With `watch` and `filled` the only words written while the version is in force.
     pub(crate) hints: [Shared<u64>; HINT_WORDS],

@@ -49,7 +49,7 @@ enum Did {
 }
 
 /// A version buffer with this process's mark on it; the mark comes off when it is dropped.
-struct Buffer<'m> {
+pub(crate) struct Buffer<'m> {
     version: &'m Version,
     i: u8,
 }
@@ -129,28 +129,26 @@ impl<'m> Core<'m> {
         let root = &self.fixed.header.root;
         for _ in 0..TRIES {
             let did = match step {
-                Step::Touch(slot) | Step::Unready(slot) | Step::Open(slot) | Step::Become(slot) => {
+                Step::Touch(slot) | Step::Unready(slot) => {
                     let node = self.node(slot)?;
                     let old = node.word.load(Ordering::Acquire);
-                    // Read before the root is looked at: from then on the buffer may be another version's.
-                    let target = self.target(pending, slot)?;
                     if root.load(Ordering::Acquire) != pending {
                         return Ok(Did::Settled);
                     }
                     let new = match (step, old.state().phase) {
-                        (Step::Become(_), _) if old.generation() >= target.generation() => return Ok(Did::Done),
-                        (Step::Become(_), _) => Some(target),
                         (Step::Touch(_), Phase::Ended { .. }) => return Ok(Did::CallOff),
-                        (Step::Unready(_), Phase::Ended { .. }) => return Ok(Did::Done),
-                        (Step::Open(_), Phase::Open | Phase::Claimed { .. }) => return Ok(Did::Done),
-                        (Step::Open(_), Phase::Ended { .. }) => old.opened(),
-                        (_, _) => old.bumped(),
+                        (_, Phase::Ended { .. }) => return Ok(Did::Done),
+                        _ => old.bumped(),
                     };
                     // A counter that is used up calls the change off; the writer looks for that before it begins.
                     let Some(new) = new else { return Ok(Did::CallOff) };
                     // AcqRel: whoever reads the moved guard afterwards also finds the root pending or later.
                     node.word.compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed).is_ok()
                 }
+                Step::Become(slot) => match self.become_target(slot, pending)? {
+                    Some(did) => return Ok(did),
+                    None => false,
+                },
                 Step::Evict(slot) => {
                     let holder = self.holder(slot)?;
                     let old = holder.word.load(Ordering::Acquire);
@@ -182,12 +180,56 @@ impl<'m> Core<'m> {
         Err(Stop::Contended)
     }
 
-    /// What a step of a pending change that sets a node's word sets it to.
-    fn target(&self, pending: RootWord, slot: u16) -> Result<NodeWord, Damaged> {
+    /// Sets a node's word to the target of a pending change. `None`: the word has moved meanwhile.
+    ///
+    /// What the word was is noted first, for readers; see [`seen_word`](Core::seen_word). The note is read before the word
+    /// is, so whoever notes an older word than somebody else did fails to: a word never comes back to an old value.
+    fn become_target(&self, slot: u16, pending: RootWord) -> Result<Option<Did>, Stop> {
+        let (target, before) = self.target(pending, slot)?;
+        // Acquire: keeps the look at the word behind this one.
+        let noted = before.load(Ordering::Acquire);
+        let target = target.load(Ordering::Acquire);
+        let word = &self.node(slot)?.word;
+        let old = word.load(Ordering::Acquire);
+        // Everything was read before the root is looked at: from then on the buffer may be another version's.
+        if self.fixed.header.root.load(Ordering::Acquire) != pending {
+            return Ok(Some(Did::Settled));
+        }
+        if old == target {
+            return Ok(Some(Did::Done));
+        }
+        if old.generation() >= target.generation() {
+            return Ok(Some(Did::CallOff));
+        }
+        // Release: pairs with the Acquire of readers that find the word at its target.
+        if noted != old && before.compare_exchange(noted, old, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+            return Ok(None);
+        }
+        // AcqRel: as every swap of a node's word; whoever sees the target sees the note.
+        let swap = word.compare_exchange(old, target, Ordering::AcqRel, Ordering::Relaxed);
+        Ok(swap.is_ok().then_some(Did::Done))
+    }
+
+    /// The target of a pending change for a node's word, [`NodeWord::NEVER`] for none, and what the word was before.
+    fn target(&self, pending: RootWord, slot: u16) -> Result<(&'m Shared<NodeWord>, &'m Shared<NodeWord>), Damaged> {
         let version = self.version(pending.next().unwrap_or(0))?;
-        let target = version.targets.get(usize::from(slot));
-        // Acquire: keeps the look at the root that follows behind this read.
-        target.map(|t| t.load(Ordering::Acquire)).ok_or(Damaged { what: "a step names a node past the last slot" })
+        let at = usize::from(slot);
+        let both = version.targets.get(at).zip(version.befores.get(at));
+        both.ok_or(Damaged { what: "a step names a node past the last slot" })
+    }
+
+    /// A node's word as a reader sees it under `root`: what a change has set that is not in force yet shows as it was. The
+    /// caller must find the root unchanged afterwards.
+    pub(crate) fn seen_word(&self, root: RootWord, slot: u16) -> Result<NodeWord, Damaged> {
+        // Acquire: pairs with the swaps of a node's word, here with the one in `become_target`.
+        let word = self.node(slot)?.word.load(Ordering::Acquire);
+        if !root.is_pending() {
+            return Ok(word);
+        }
+        let (target, before) = self.target(root, slot)?;
+        let target = target.load(Ordering::Acquire);
+        let is_set = target == word && target != NodeWord::NEVER;
+        Ok(if is_set { before.load(Ordering::Acquire) } else { word })
     }
 
     /// Publishes `graph` in place of the version that `base` names. `steps` are what has to be done before it is in
@@ -201,23 +243,11 @@ impl<'m> Core<'m> {
         steps: &[Step],
         targets: &[(u16, NodeWord)],
     ) -> Result<Published, PublishError> {
-        let derived = self.derive(graph).map_err(PublishError::Loop)?;
-        let Some(buffer) = self.take_buffer(base)? else { return Ok(Published::Stale) };
-        let number = base.number() + 1;
-        write_out(buffer.version, number, graph, &derived, steps, targets)?;
-        let root = &self.fixed.header.root;
-        let new = match steps {
-            [] => RootWord::settled(number, buffer.i),
-            _ => RootWord::pending(number, base.current(), buffer.i),
-        };
-        // Release: whoever reads the root sees the version. Pairs with the Acquire in `in_force` and `settled_root`.
-        if root.compare_exchange(base, new, Ordering::AcqRel, Ordering::Relaxed).is_err() {
-            return Ok(Published::Stale);
-        }
+        let Some((new, buffer)) = self.begin(base, graph, steps, targets)? else { return Ok(Published::Stale) };
         if new.is_pending() {
             self.settle(new)?;
             // Acquire: pairs with the swap in `settle`. The mark on the buffer keeps it from being used again meanwhile.
-            if buffer.version.verdict.load(Ordering::Acquire) != number << 2 | KEEP {
+            if buffer.version.verdict.load(Ordering::Acquire) != new.number() << 2 | KEEP {
                 return Ok(Published::Stale);
             }
         }
@@ -225,6 +255,27 @@ impl<'m> Core<'m> {
         // The change is in force whatever comes of this: hints lost here are found again by whoever looks for work.
         let _ = self.refresh_hints();
         Ok(Published::InForce)
+    }
+
+    /// Writes `graph` into a buffer and swaps the root to it, in force or pending. `None`: the root is not `base` any more.
+    pub(crate) fn begin(
+        &self,
+        base: RootWord,
+        graph: &Graph,
+        steps: &[Step],
+        targets: &[(u16, NodeWord)],
+    ) -> Result<Option<(RootWord, Buffer<'m>)>, PublishError> {
+        let derived = self.derive(graph).map_err(PublishError::Loop)?;
+        let Some(buffer) = self.take_buffer(base)? else { return Ok(None) };
+        let number = base.number() + 1;
+        write_out(buffer.version, number, graph, &derived, steps, targets)?;
+        let new = match steps {
+            [] => RootWord::settled(number, buffer.i),
+            _ => RootWord::pending(number, base.current(), buffer.i),
+        };
+        // Release: whoever reads the root sees the version. Pairs with the Acquire in `in_force` and `settled_root`.
+        let swap = self.fixed.header.root.compare_exchange(base, new, Ordering::AcqRel, Ordering::Relaxed);
+        Ok(swap.is_ok().then_some((new, buffer)))
     }
 
     /// What follows from a graph as its nodes stand now.

@@ -9,10 +9,15 @@
 //! | anything else | is idle |
 //!
 //! So a claim first reserves in the holder's word, then swaps the node's word, and **that swap is the claim**. Ending a
-//! claim in any way moves the node's word alone, and the holder is idle by that. A reservation that somebody left is
-//! finished by whoever meets it, with the swap its maker would have made. A claim that is refused after it has reserved
-//! moves the node two generations on, so that nobody makes it later. Each reservation has an epoch of its own in the
-//! holder's word: of several calls under one name only the one whose reservation stands there says that it won.
+//! claim in any way moves the node's word alone, and the holder is idle by that. Each reservation has an epoch of its own:
+//! of several calls under one name only the one whose reservation stands there says that it won.
+//!
+//! A reservation that somebody left is finished by whoever meets it, with the swap its maker would have made, or it is
+//! *called off*: marked so in the holder's word, then the node's guard is moved, then the holder's word is cleared, each
+//! step by anybody. Whoever makes a claim that another reserved reads the node's word first and then looks whether the
+//! reservation stands unmarked. So what it read is older than the mark, and its swap fails once the guard has moved; if
+//! the swap was faster than that, the claim stands and there is nothing to call off. A reservation is never overwritten
+//! while the node's word says that it may still be made.
 
 use crate::error::Damaged;
 use crate::sync::{Ordering, Shared};
@@ -105,7 +110,7 @@ impl<'m> Core<'m> {
             let reserved = holder.load(Ordering::Acquire);
             match self.judge(who.slot, reserved)? {
                 // This call's own reservation, made into a claim by somebody who met it.
-                Holding::Holds { generation, .. } if mine == Some(reserved) => {
+                Holding::Holds { generation, .. } if mine.is_some_and(|mine| reserved.is_same_as(mine)) => {
                     self.start_lease(who.slot, slot, generation, lease)?;
                     return Ok(Attempt::Won { generation });
                 }
@@ -113,11 +118,9 @@ impl<'m> Core<'m> {
                     return Ok(self.name_refused(who, &seen).unwrap_or(Attempt::Busy { node, generation }));
                 }
                 Holding::UnderWay { node, word } if mine != Some(reserved) => {
-                    match self.help_claim(who, node, word, lease, &seen)? {
+                    match self.help_claim(who, reserved, node, word, lease, &seen)? {
                         Helped::Settled => continue,
                         Helped::Moved => return Ok(Attempt::Moved),
-                        // Its swap can only fail, since the guard has moved: the reservation may be overwritten.
-                        Helped::NotReady => {}
                     }
                 }
                 Holding::UnderWay { .. } | Holding::Idle => {}
@@ -134,8 +137,12 @@ impl<'m> Core<'m> {
                         continue;
                     }
                 }
-                if left && !self.void(slot, old)? {
-                    continue;
+                if left {
+                    // Made meanwhile, or called off: in the next turn it is neither.
+                    self.call_off(who.slot, reserved)?;
+                    if self.judge(who.slot, holder.load(Ordering::Acquire))? != Holding::Idle {
+                        continue;
+                    }
                 }
                 return Ok(refused);
             }
@@ -175,16 +182,33 @@ impl<'m> Core<'m> {
         Ok(if self.name_refused(who, seen).is_none() { Some(holding) } else { None })
     }
 
-    /// Moves an open node two generations on, so that no reservation of it can be followed up. False: it has moved.
-    fn void(&self, slot: u16, old: NodeWord) -> Result<bool, Stop> {
-        let new = old.voided().ok_or(Stop::Exhausted { slot, what: "generations" })?;
-        // AcqRel: as every swap of a node's word.
-        let word = &self.node(slot)?.word;
-        let voided = word.compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed).is_ok();
-        if voided {
-            let _ = self.hint(slot);
+    /// Calls a reservation off, unless it is made first: afterwards the holder's word is clear of it, or has changed.
+    pub(crate) fn call_off(&self, holder: u16, reserved: HolderWord) -> Result<(), Stop> {
+        let slot = reserved.node();
+        let (holder, node) = (&self.holder(holder)?.word, &self.node(slot)?.word);
+        let marked = reserved.called_off();
+        // AcqRel, and before the node's word is read: a maker that has not seen the mark read the node's word before this.
+        if !reserved.is_called_off()
+            && holder.compare_exchange(reserved, marked, Ordering::AcqRel, Ordering::Acquire).is_err()
+        {
+            return Ok(());
         }
-        Ok(voided)
+        for _ in 0..TRIES {
+            let old = node.load(Ordering::Acquire);
+            if !(old.is_open() && old.generation() + 1 == reserved.generation()) {
+                // Made, or the node has gone on; either way the word names what it should.
+                return Ok(());
+            }
+            let new = old.bumped().ok_or(Stop::Exhausted { slot, what: "generations" })?;
+            // AcqRel: as every swap of a node's word. Pairs with the swap of whoever still wants to make the claim.
+            if node.compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+                // Lost: somebody else has cleared it.
+                let _ = holder.compare_exchange(marked, marked.evicted(), Ordering::AcqRel, Ordering::Relaxed);
+                let _ = self.hint(slot);
+                return Ok(());
+            }
+        }
+        Err(Stop::Contended)
     }
 
     /// Why a node in this state cannot be claimed, if it cannot. The word was read before: the root is looked at first.
@@ -222,10 +246,11 @@ impl<'m> Core<'m> {
         Ok(if seen.is_whole() { refused } else { Some(Attempt::Moved) })
     }
 
-    /// Finishes a claim that somebody reserved and did not make yet, if the node is still ready.
+    /// Finishes a claim that somebody reserved and did not make yet, or calls it off if the node is not ready any more.
     fn help_claim(
         &self,
         who: Who,
+        reserved: HolderWord,
         node: u16,
         word: NodeWord,
         lease: Lease,
@@ -235,26 +260,29 @@ impl<'m> Core<'m> {
             return Ok(Helped::Moved);
         }
         let known = !seen.text(node).is_none() && seen.holder_name(who.slot) == who.name;
-        let ready = known && self.all_satisfied(seen, node)?;
+        let ready = known && !reserved.is_called_off() && self.all_satisfied(seen, node)?;
         if !seen.is_whole() {
             return Ok(Helped::Moved);
         }
-        if !ready {
-            return Ok(Helped::NotReady);
-        }
-        match self.take_seat(who.slot, node, word, lease, seen)? {
-            Seat::Taken => {}
+        let seat = if ready { self.take_seat(who.slot, node, word, lease, seen)? } else { Seat::Full };
+        match seat {
             Seat::Moved => return Ok(Helped::Moved),
-            // It is ready, so nothing has made its maker's swap fail: this does.
-            Seat::Full => {
-                self.void(node, word)?;
-                return Ok(Helped::Settled);
+            Seat::Full => self.call_off(who.slot, reserved)?,
+            Seat::Taken => {
+                if self.make_reserved(who.slot, reserved, word)? {
+                    self.start_lease(who.slot, node, word.generation() + 1, lease)?;
+                }
             }
         }
-        if swap_to_claimed(&self.node(node)?.word, word, who.slot).is_ok() {
-            self.start_lease(who.slot, node, word.generation() + 1, lease)?;
-        }
         Ok(Helped::Settled)
+    }
+
+    /// Makes a claim that another call reserved, from the node's word that was read before. False: it was called off, made
+    /// by somebody else, or the node has changed.
+    pub(crate) fn make_reserved(&self, holder: u16, reserved: HolderWord, word: NodeWord) -> Result<bool, Stop> {
+        // Acquire, and after the node's word was read: see `call_off`.
+        let stands = self.holder(holder)?.word.load(Ordering::Acquire) == reserved && !reserved.is_called_off();
+        Ok(stands && swap_to_claimed(&self.node(reserved.node())?.word, word, holder).is_ok())
     }
 }
 
@@ -264,7 +292,6 @@ enum Helped {
     Settled,
     /// The graph has changed.
     Moved,
-    NotReady,
 }
 
 /// **The claim.** AcqRel: the Release pairs with every Acquire of a node's word, so that whoever sees the claim sees

@@ -8,12 +8,12 @@
 //! | the group's word names `(h, n, g)`, and | then that claim |
 //! |---|---|
 //! | node `n` is open at `g - 1`, holder `h` still reserves it, and `n` is ready | is on its way: make it |
+//! | the same, but the reservation is being called off, see `claim` | may still be made: call it off first |
 //! | anything else | is made, or can only fail |
 
 use crate::error::Damaged;
 use crate::layout::GroupSlot;
 use crate::sync::Ordering;
-use crate::table::claim::swap_to_claimed;
 use crate::table::lease::Lease;
 use crate::table::version::InForce;
 use crate::table::{Core, Stop, TRIES};
@@ -80,7 +80,7 @@ impl Core<'_> {
         Err(Stop::Contended)
     }
 
-    /// Makes the claim that a group's word names. False: it cannot be made any more.
+    /// Makes the claim that a group's word names, or sees that it is called off. False: it cannot be made any more.
     fn make_named(
         &self,
         holder: u16,
@@ -91,14 +91,21 @@ impl Core<'_> {
     ) -> Result<bool, Stop> {
         let reserved = self.holder(holder)?.word.load(Ordering::Acquire);
         let stands = reserved.node() == slot && reserved.generation() == word.generation() + 1;
-        if !stands || !self.all_satisfied(seen, slot)? {
+        if !stands {
+            return Ok(false);
+        }
+        if reserved.is_called_off() {
+            self.call_off(holder, reserved)?;
+            return Ok(true);
+        }
+        if !self.all_satisfied(seen, slot)? {
             return Ok(false);
         }
         if self.fixed.header.root.load(Ordering::Acquire) != seen.root || !seen.is_whole() {
             // The caller looks at the root as well before it decides anything.
             return Ok(false);
         }
-        if swap_to_claimed(&self.node(slot)?.word, word, holder).is_ok() {
+        if self.make_reserved(holder, reserved, word)? {
             let lease = Lease { lease_ms: self.default_lease_ms(), ..lease };
             self.start_lease(holder, slot, word.generation() + 1, lease)?;
         }

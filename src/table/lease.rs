@@ -36,6 +36,9 @@ impl Lease {
 /// and be stopped before it claims; its deadline is then noticed at the next look, at most this much late.
 pub(crate) const SCAN_MS_MAX: u64 = 500;
 
+/// Generations from one that is jumped to that are looked at for what an earlier life of the slot left behind.
+const GENERATIONS_CLEAR: u64 = 64;
+
 /// A claim that was found quiet for too long and is open again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Taken {
@@ -233,6 +236,23 @@ impl Core<'_> {
     pub(crate) fn is_process_gone(&self, slot: u16, generation: u64) -> Result<bool, Damaged> {
         let process = self.node(slot)?.process.load(Ordering::Acquire);
         Ok(process.is_of(generation) && crate::process::is_other_or_gone(process))
+    }
+
+    /// The first generation from `generation` on that nothing which the slot's earlier life left behind is tagged with: tags
+    /// are cut short, so a generation that is jumped to may meet one.
+    pub(crate) fn clear_generation(&self, slot: u16, mut generation: u64) -> Result<u64, Damaged> {
+        let node = self.node(slot)?;
+        let lease = node.lease.load(Ordering::Acquire);
+        let process = node.process.load(Ordering::Acquire);
+        let not_before = node.not_before.load(Ordering::Acquire);
+        let is_tagged = |g: u64| lease.is_of(g) || process.is_of(g) || not_before.is_of(g);
+        // Each of the three tags spoils one stretch at most, so the fourth is clear.
+        for _ in 0..3 {
+            if (generation..generation + GENERATIONS_CLEAR).any(is_tagged) {
+                generation += GENERATIONS_CLEAR;
+            }
+        }
+        Ok(generation)
     }
 
     /// Milliseconds since the holder of `slot` was last heard of.

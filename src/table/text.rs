@@ -11,7 +11,7 @@ use crate::layout::{BLOCK_BYTES, BLOCKS, Block};
 use crate::record::RECORD_BYTES_MAX;
 use crate::sync::{Ordering, fence};
 use crate::table::{Core, Stop, TRIES};
-use crate::word::{OwnerWord, Phase, TextOf, TextRef};
+use crate::word::{OwnerWord, Phase, RootWord, TextOf, TextRef};
 
 /// The most blocks that one text can take.
 const CHAIN_MAX: usize = RECORD_BYTES_MAX.div_ceil(BLOCK_BYTES);
@@ -52,7 +52,7 @@ impl<'m> Core<'m> {
         for _ in 0..TRIES {
             let seen = self.in_force()?;
             let here = match text.of() {
-                TextOf::Node(slot) => seen.text(slot) == text || self.is_end_text(slot, text)?,
+                TextOf::Node(slot) => seen.text(slot) == text || self.is_end_text(seen.root, slot, text)?,
                 TextOf::Holder(slot) => seen.holder_name(slot) == text,
                 TextOf::Group(slot) => seen.group_name(slot) == text,
             };
@@ -79,10 +79,10 @@ impl<'m> Core<'m> {
         Err(Stop::Contended)
     }
 
-    /// Whether the word of an ended node refers to this text.
-    fn is_end_text(&self, slot: u16, text: TextRef) -> Result<bool, Damaged> {
-        let Ok(node) = self.node(slot) else { return Ok(false) };
-        match node.word.load(Ordering::Acquire).state().phase {
+    /// Whether the word of an ended node refers to this text, as readers see it.
+    fn is_end_text(&self, root: RootWord, slot: u16, text: TextRef) -> Result<bool, Damaged> {
+        let Ok(word) = self.seen_word(root, slot) else { return Ok(false) };
+        match word.state().phase {
             Phase::Ended { text: Some(head), .. } => {
                 Ok(head == text.head() && self.block(head)?.text.load(Ordering::Acquire) == text)
             }

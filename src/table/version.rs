@@ -298,9 +298,12 @@ pub(crate) fn write_out(
     for (word, step) in v.changes.iter().zip(steps) {
         word.store(ChangeWord::new(*step), Ordering::Relaxed);
     }
-    for &(slot, target) in targets {
-        if let Some(word) = v.targets.get(usize::from(slot)) {
-            word.store(target, Ordering::Relaxed);
+    if !steps.is_empty() {
+        // Read by whoever meets the change pending.
+        v.targets.iter().for_each(|word| word.store(NodeWord::NEVER, Ordering::Relaxed));
+        for &(slot, target) in targets {
+            let both = v.targets.get(usize::from(slot)).zip(v.befores.get(usize::from(slot)));
+            both.into_iter().flat_map(|(a, b)| [a, b]).for_each(|word| word.store(target, Ordering::Relaxed));
         }
     }
     for slot in 0..g.nodes.len() {

@@ -8,6 +8,7 @@ use crate::clock;
 use crate::derive::Plan;
 use crate::error::{Damaged, Refusal};
 use crate::graph::{Edge, Graph};
+use crate::layout::GROUPS;
 use crate::node::{OnFailure, Seen};
 use crate::record::Record;
 use crate::standing::{Standing, satisfies, standings};
@@ -74,10 +75,10 @@ impl Table {
             };
             let mut words = vec![<NodeWord as bytemuck::Zeroable>::zeroed(); graph.nodes.len()];
             for &slot in topological.iter().rev() {
-                words[usize::from(slot)] = core.node(slot)?.word.load(Ordering::Acquire);
+                words[usize::from(slot)] = core.seen_word(root, slot)?;
             }
-            let one_each = self.one_claim_each(&mut words)?;
-            if !one_each || core.fixed.header.root.load(Ordering::Acquire) != root {
+            let possible = self.only_possible_claims(root, &graph, &mut words)?;
+            if !possible || core.fixed.header.root.load(Ordering::Acquire) != root {
                 continue;
             }
             let mut standings = standings(&graph, &topological, &words);
@@ -91,23 +92,38 @@ impl Table {
         Err(Refusal::Contended { tries: TRIES })
     }
 
-    /// The words are read one after the other, and a holder may have gone on from one node to another in between. Where
-    /// two words name one holder, the one read first is over: both are read again until none do. False: it took too long.
-    fn one_claim_each(&self, words: &mut [NodeWord]) -> Result<bool, Refusal> {
+    /// The words are read one after the other, and a holder may have gone on from one node to another in between, or a
+    /// group's seat from one holder to another. Where words show more claims than there can be, those that were read first
+    /// are over: all of them are read again until they no longer do. False: it took too long.
+    fn only_possible_claims(&self, root: RootWord, graph: &Graph, words: &mut [NodeWord]) -> Result<bool, Refusal> {
         let core = self.core();
         for _ in 0..AGAIN_MAX {
             let mut held = ahash::AHashMap::new();
-            let mut doubled = Vec::new();
+            let mut seats: [Vec<usize>; GROUPS] = [const { Vec::new() }; GROUPS];
+            let mut doubtful = Vec::new();
             for (slot, word) in words.iter().enumerate() {
-                if let Some(other) = word.holder().and_then(|holder| held.insert(holder, slot)) {
-                    doubled.extend([other, slot]);
+                let Some(holder) = word.holder() else { continue };
+                if let Some(other) = held.insert(holder, slot) {
+                    doubtful.extend([other, slot]);
+                }
+                let group = graph.node(slot as u16).map_or(0, |node| node.policy.group());
+                if let Some(seats) = seats.get_mut(usize::from(group)).filter(|_| group != 0) {
+                    seats.push(slot);
                 }
             }
-            if doubled.is_empty() {
-                return Ok(true);
+            for (seats, group) in seats.iter().zip(&graph.groups) {
+                if group.is_some_and(|group| seats.len() > group.limit as usize) {
+                    doubtful.extend(seats);
+                }
             }
-            for slot in doubled {
-                words[slot] = core.node(slot as u16)?.word.load(Ordering::Acquire);
+            let mut moved = false;
+            for slot in doubtful {
+                let now = core.seen_word(root, slot as u16)?;
+                moved |= std::mem::replace(&mut words[slot], now) != now;
+            }
+            // Unmoved, they were all so at one moment: a group's limit may have been lowered below its claims.
+            if !moved {
+                return Ok(true);
             }
         }
         Ok(false)
@@ -155,7 +171,8 @@ impl Table {
         };
         let core = self.core();
         let bytes = core.read_end_text(head)?;
-        if core.node(slot)?.word.load(Ordering::Acquire) != word {
+        let moved = root.is_pending() && core.fixed.header.root.load(Ordering::Acquire) != root;
+        if moved || core.seen_word(root, slot)? != word {
             return Ok(None);
         }
         // The node refers to the text before and after, so it was there all the time.

@@ -12,7 +12,7 @@ use crate::table::change::{PublishError, Published};
 use crate::table::text::Draft;
 use crate::table::{Core, TRIES};
 use crate::verbs::Table;
-use crate::word::{GENERATION_MAX, NodeWord, Phase, RootWord, Step, TextOf, TextRef};
+use crate::word::{NodeWord, Phase, RootWord, Step, TextOf, TextRef};
 
 /// A change in the making: a private copy of the version in force, what it will have to be done with, and its texts.
 pub(crate) struct Edit<'m> {
@@ -134,8 +134,7 @@ impl Table {
     /// [`Refusal::NoSuchNode`], [`Refusal::NotEnded`], [`Refusal::Skipped`], which names the node to reopen instead;
     /// [`Refusal::Exhausted`].
     pub fn reopen(&self, node: NodeId) -> Result<u64, Refusal> {
-        let mut opened = None;
-        let least = self.change(|edit| {
+        self.change(|edit| {
             let slot = edit.slot(node)?;
             let word = edit.word(slot)?;
             let Phase::Ended { text, .. } = word.state().phase else {
@@ -150,9 +149,9 @@ impl Table {
                     None => Refusal::NotEnded { node, status: cut.seen(slot) },
                 });
             };
-            if word.generation() >= GENERATION_MAX {
+            let Some(opened) = word.opened() else {
                 return Err(Refusal::Exhausted { node: edit.label(slot), what: "generations" });
-            }
+            };
             // The text that it ended with becomes the record that it goes on with.
             if let Some(head) = text {
                 let block = edit.core.fixed.blocks.get(usize::from(head));
@@ -172,17 +171,14 @@ impl Table {
             }
             if let Some(node) = edit.graph.node_mut(slot) {
                 // Attempts are counted anew.
-                node.base = word.generation() + 1;
+                node.base = opened.generation();
             }
             edit.unready_behind(slot)?;
-            edit.steps.push(Step::Open(slot));
+            // If it is archived at the last moment its generation is there already, and everything is planned anew.
+            edit.become_word(slot, opened);
             edit.stamp_updated(slot);
-            opened = Some(slot);
-            Ok(Planned::Publish(word.generation() + 1))
-        })?;
-        // It may have been archived at the last moment, which moves the generation once more.
-        let now = opened.map(|slot| self.core().node(slot)).transpose()?.map(|node| node.word.load(Ordering::Acquire));
-        Ok(now.filter(|word| word.is_open()).map_or(least, |word| word.generation().max(least)))
+            Ok(Planned::Publish(opened.generation()))
+        })
     }
 }
 

@@ -23,9 +23,6 @@ use crate::word::{EndWord, GENERATION_CLAIMABLE_MAX, NodeWord, Phase, PolicyWord
 /// kept its fence somewhere must be refused all the same. Even, since attempts are counted in pairs of generations.
 const GENERATIONS_PAST: u64 = 1 << 20;
 
-/// Generations after a restored one that are looked at for what an earlier life of the slot left behind.
-const GENERATIONS_CLEAR: u64 = 64;
-
 /// What came back from a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -185,7 +182,7 @@ fn plan(
     // Whoever holds one of these is fenced off like all others.
     let gone: Vec<u16> = edit.graph.iter().map(|(slot, _)| slot).filter(|&slot| graph.node(slot).is_none()).collect();
     for slot in gone {
-        let generation = clear_generation(&core, slot, above + GENERATIONS_PAST)?;
+        let generation = core.clear_generation(slot, above + GENERATIONS_PAST)?;
         edit.become_word(slot, NodeWord::new(State { generation, phase: Phase::Open }));
     }
     edit.graph = graph;
@@ -229,7 +226,7 @@ struct Back {
 
 impl Back {
     fn of(core: &Core<'_>, saved: &SavedNode, above: u64) -> Result<Back, Refusal> {
-        let generation = clear_generation(core, saved.slot, saved.generation.max(above) + GENERATIONS_PAST)?;
+        let generation = core.clear_generation(saved.slot, saved.generation.max(above) + GENERATIONS_PAST)?;
         if generation > GENERATION_CLAIMABLE_MAX {
             let node = if saved.name.is_empty() { saved.id.to_string() } else { saved.name.clone() };
             return Err(Refusal::Exhausted { node, what: "generations" });
@@ -278,23 +275,6 @@ impl Back {
             policy: PolicyWord::new(saved.max_attempts, saved.retry_delay_ms, saved.group),
         }
     }
-}
-
-/// The first generation from `generation` on that nothing which the slot's earlier life left behind is tagged with; tags
-/// are cut short, so a jump may land on one.
-fn clear_generation(core: &Core<'_>, slot: u16, mut generation: u64) -> Result<u64, Damaged> {
-    let node = core.node(slot)?;
-    let lease = node.lease.load(Ordering::Acquire);
-    let process = node.process.load(Ordering::Acquire);
-    let not_before = node.not_before.load(Ordering::Acquire);
-    let is_tagged = |g: u64| lease.is_of(g) || process.is_of(g) || not_before.is_of(g);
-    // Each of the three tags spoils one stretch at most, so the fourth is clear.
-    for _ in 0..3 {
-        if (generation..generation + GENERATIONS_CLEAR).any(is_tagged) {
-            generation += GENERATIONS_CLEAR;
-        }
-    }
-    Ok(generation)
 }
 
 /// A moment of the wall clock on the lease clock, as the two stand to each other now; 0 for one before this boot.

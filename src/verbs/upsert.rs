@@ -13,7 +13,7 @@ use crate::sync::Ordering;
 use crate::table::hints::BORN_COUNT_BITS;
 use crate::verbs::Table;
 use crate::verbs::edit::{Edit, Planned};
-use crate::word::{GENERATION_CLAIMABLE_MAX, NodeWord, Phase, PolicyWord, State, Step, TextOf, TextRef};
+use crate::word::{GENERATION_CLAIMABLE_MAX, NodeWord, Phase, PolicyWord, State, TextOf, TextRef};
 
 impl Table {
     /// Creates or updates one node; `existing` refuses to create. All fields change in one step.
@@ -216,14 +216,13 @@ impl Edit<'_> {
     /// which is above every one that a node of the same name ever had.
     fn make_fit(&mut self, slot: u16) -> Result<u64, Refusal> {
         let word = self.word(slot)?;
-        let next = word.generation() + u64::from(word.is_ended());
-        if next < self.graph.floor {
-            let state = State { generation: self.graph.floor, phase: Phase::Open };
-            self.become_word(slot, NodeWord::new(state));
-        } else if word.is_ended() {
-            self.steps.push(Step::Open(slot));
+        if word.is_open() && word.generation() >= self.graph.floor {
+            return Ok(word.generation());
         }
-        Ok(next.max(self.graph.floor))
+        let above = (word.generation() + 1).max(self.graph.floor);
+        let generation = self.core.clear_generation(slot, above)?;
+        self.become_word(slot, NodeWord::new(State { generation, phase: Phase::Open }));
+        Ok(generation)
     }
 
     /// Free slots that are fit for a new node, lowest first.

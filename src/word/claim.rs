@@ -55,11 +55,16 @@ impl NodeWord {
     const HOLDER: Field = Field::above(NodeWord::STATUS, 12);
     const GUARD: Field = Field::above(NodeWord::HOLDER, 13);
     const GENERATION: Field = Field::above(NodeWord::GUARD, GENERATION_BITS);
+    /// The guard of an open node takes the holder's bits as well, which it does not need.
+    const OPEN_GUARD: Field = Field::above(NodeWord::STATUS, 25);
     /// Where an ended node keeps its text: the bits of holder and guard, which it no longer needs.
     const TEXT: Field = Field::above(NodeWord::STATUS, 25);
 
     const OPEN: u64 = 0;
     const CLAIMED: u64 = 1;
+
+    /// What no node's word is ever set to: only a slot that was never used has it.
+    pub(crate) const NEVER: NodeWord = NodeWord(0);
 
     /// A word with guard 0. The generation must be at most [`GENERATION_MAX`].
     pub(crate) fn new(state: State) -> NodeWord {
@@ -159,23 +164,20 @@ impl NodeWord {
     /// The same node with its guard moved by one, so that a swap from the word read before it can only fail.
     ///
     /// The guard of an open node carries into the generation, so the pair never repeats; by two, since attempts are
-    /// counted as pairs of a claim and its end. The generation of a claimed node is somebody's fence and may not move:
-    /// `None` when its guard is used up. An ended node has no guard.
+    /// counted as pairs of a claim and its end, so 33,554,432 moves without a claim among them count as one attempt. The
+    /// generation of a claimed node is somebody's fence and may not move: `None` when its guard is used up. An ended node
+    /// has no guard.
     pub(crate) fn bumped(self) -> Option<NodeWord> {
-        if self.is_ended() {
-            return None;
+        let guard = match NodeWord::STATUS.get(self.0) {
+            NodeWord::OPEN => NodeWord::OPEN_GUARD,
+            NodeWord::CLAIMED => NodeWord::GUARD,
+            _ => return None,
+        };
+        if guard.get(self.0) < guard.max() {
+            return Some(NodeWord(self.0 + (1 << guard.shift)));
         }
-        if NodeWord::GUARD.get(self.0) < NodeWord::GUARD.max() {
-            return Some(NodeWord(self.0 + (1 << NodeWord::GUARD.shift)));
-        }
-        self.voided()
-    }
-
-    /// The same open node two generations on: what was reserved at the next generation is void, and every swap from a word
-    /// read before fails. `None` for a node that is not open, or near its last generation.
-    pub(crate) fn voided(self) -> Option<NodeWord> {
-        let fits = self.is_open() && self.generation() < GENERATION_CLAIMABLE_MAX;
-        fits.then(|| NodeWord::new(State { generation: self.generation() + 2, phase: Phase::Open }))
+        let carries = self.is_open() && self.generation() < GENERATION_CLAIMABLE_MAX;
+        carries.then(|| NodeWord::new(State { generation: self.generation() + 2, phase: Phase::Open }))
     }
 
     /// How many claims there were since the generation was `base`, the one that stands included.
@@ -192,7 +194,8 @@ word! {
 }
 
 impl HolderWord {
-    const EPOCH: Field = Field::lowest(16);
+    const CALLED_OFF: Field = Field::lowest(1);
+    const EPOCH: Field = Field::above(HolderWord::CALLED_OFF, 15);
     const GENERATION: Field = Field::above(HolderWord::EPOCH, GENERATION_BITS);
     const NODE: Field = Field::above(HolderWord::GENERATION, 12);
 
@@ -205,7 +208,7 @@ impl HolderWord {
     }
 
     /// Reserved for `node` at `generation`, in the next epoch: so the word names this one reservation, also when another
-    /// of the same pair takes its place. An epoch wraps after 65,536 reservations of one holder.
+    /// of the same pair takes its place. An epoch wraps after 32,768 reservations of one holder.
     #[inline]
     pub(crate) fn reserving(self, node: u16, generation: u64) -> HolderWord {
         HolderWord(
@@ -213,6 +216,22 @@ impl HolderWord {
                 | HolderWord::GENERATION.put(generation)
                 | HolderWord::EPOCH.put(HolderWord::EPOCH.get(self.0) + 1),
         )
+    }
+
+    /// Nobody begins to make this reservation into a claim any more.
+    pub(crate) fn called_off(self) -> HolderWord {
+        HolderWord(self.0 | HolderWord::CALLED_OFF.put(1))
+    }
+
+    #[inline]
+    pub(crate) fn is_called_off(self) -> bool {
+        HolderWord::CALLED_OFF.get(self.0) != 0
+    }
+
+    /// Whether the two are one reservation, called off or not.
+    #[inline]
+    pub(crate) fn is_same_as(self, other: HolderWord) -> bool {
+        self.called_off() == other.called_off()
     }
 
     /// Evicted: names nothing, in the next epoch.
@@ -227,6 +246,7 @@ const _: () = {
         NodeWord::TEXT.end() == NodeWord::GENERATION.shift,
         "an ended node's text fills the bits below its generation"
     );
+    assert!(NodeWord::OPEN_GUARD.end() == NodeWord::GENERATION.shift, "and so does an open node's guard");
     assert!(GENERATION_MAX == NodeWord::GENERATION.max());
     assert!(HolderWord::NODE.end() == 64);
 };

@@ -135,11 +135,9 @@ pub(crate) enum Step {
     Touch(u16),
     /// Move the guard of this node unless it has ended: it may lose its readiness, or may no longer be done.
     Unready(u16),
-    /// Open this node if it has ended: a reopen, or a free slot made fit for a new node.
-    Open(u16),
     /// Evict this holder; if it holds something, the change is off.
     Evict(u16),
-    /// Set this node's word to the version's target for it, unless its generation has come that far.
+    /// Set this node's word to the version's target for it; if its generation has come that far otherwise, the change is off.
     Become(u16),
 }
 
@@ -156,9 +154,8 @@ impl ChangeWord {
         let (kind, index) = match step {
             Step::Touch(index) => (1, index),
             Step::Unready(index) => (2, index),
-            Step::Open(index) => (3, index),
-            Step::Evict(index) => (4, index),
-            Step::Become(index) => (5, index),
+            Step::Evict(index) => (3, index),
+            Step::Become(index) => (4, index),
         };
         ChangeWord(ChangeWord::KIND.put(kind) | ChangeWord::INDEX.put(u64::from(index)))
     }
@@ -169,9 +166,8 @@ impl ChangeWord {
         match ChangeWord::KIND.get(self.0) {
             1 => Some(Step::Touch(index)),
             2 => Some(Step::Unready(index)),
-            3 => Some(Step::Open(index)),
-            4 => Some(Step::Evict(index)),
-            5 => Some(Step::Become(index)),
+            3 => Some(Step::Evict(index)),
+            4 => Some(Step::Become(index)),
             _ => None,
         }
     }

@@ -5,10 +5,10 @@
 //!
 //! | word | fields, high to low | meaning |
 //! |---|---|---|
-//! | [`NodeWord`] open | `generation 36, guard 13, 0, status 3` | nobody holds it; the guard moves when its readiness may have gone |
+//! | [`NodeWord`] open | `generation 36, guard 25, status 3` | nobody holds it; the guard moves when its readiness may have gone |
 //! | [`NodeWord`] claimed | `generation 36, guard 13, holder 12, status 3` | `holder` has it; the generation is the fence |
 //! | [`NodeWord`] ended | `generation 36, text 25, status 3` | done, failed, cancelled, archived or not; `text` overrides the record |
-//! | [`HolderWord`] | `node 12, generation 36, epoch 16` | "this holder may hold `node` at `generation`": read through the node's word |
+//! | [`HolderWord`] | `node 12, generation 36, epoch 15, called off 1` | "this holder may hold `node` at `generation`": read through the node's word |
 //! | [`LeaseWord`] | `tag 24, deadline 40` | the lease of the claim with this generation tag; deadline 0 is *closed* |
 //! | [`LengthWord`] | `generation 36, length 28` | the length of that claim's lease, when it is not the table's |
 //! | [`EndWord`] | `tag 24, time 40` | when the generation with this tag ended |

@@ -158,7 +158,7 @@ fn table_file(world: &World) -> std::path::PathBuf {
 fn a_reopen_whose_dependent_is_at_its_last_generation_is_refused_at_once() {
     let (_, world) = prepare("upsert a;upsert b needs=a;complete a done", None);
     // The second node: the last generation that can be claimed, and a guard that is used up.
-    let last = ((1 << 36) - 1 - 16) << 28 | 8191 << 15;
+    let last = ((1 << 36) - 1 - 16) << 28 | ((1 << 25) - 1) << 3;
     overwrite(&world, 4096 + 64, last);
     assert!(world.run("get b").contains(&format!("gen={}", (1u64 << 36) - 17)), "{}", world.run("get b"));
     let from = std::time::Instant::now();
