@@ -5,16 +5,18 @@
 //! a table from before a reboot is never replaced under anybody, only left behind and removed.
 
 use std::fs::File;
+use std::mem::offset_of;
 use std::os::fd::AsFd;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
 use memmap2::{MmapOptions, MmapRaw};
-use rustix::fs::{AtFlags, CWD, FallocateFlags, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, FallocateFlags, FlockOperation, Mode, OFlags};
 
 use crate::error::{Damaged, OpenError};
 use crate::layout::{
-    BYTE_ORDER, FINGERPRINT, Fixed, LAYOUT_VERSION, MAGIC, NODES, VERSIONS_INITIAL, VERSIONS_MAX, Version, file_bytes,
+    BYTE_ORDER, FINGERPRINT, Fixed, Header, LAYOUT_VERSION, MAGIC, NODES, VERSIONS_INITIAL, VERSIONS_MAX, Version,
+    file_bytes,
 };
 use crate::location::Location;
 use crate::process;
@@ -44,6 +46,8 @@ pub(crate) struct Region {
 pub(crate) enum Opened {
     Found(Region),
     Absent,
+    /// Its name is of this boot and its content of another: a file that was copied or kept over a reboot.
+    OtherBoot,
 }
 
 /// The table's file name: one per boot.
@@ -84,11 +88,43 @@ impl Region {
             Err(rustix::io::Errno::NXIO) => return Err(OpenError::NotAFile { path, what: "a socket or a pipe" }),
             Err(errno) => return Err(io("open", &path)(errno)),
         };
-        let region = Region::check_and_map(file, &path, boot)?;
+        let region = Region::check_and_map(file, &path)?;
+        let header = region.fixed_header_only();
+        if (header.boot_hi.load(Ordering::Acquire), header.boot_lo.load(Ordering::Acquire)) != boot {
+            return Ok(Opened::OtherBoot);
+        }
+        region.check_settings(&path)?;
         Ok(Opened::Found(region))
     }
 
-    fn check_and_map(file: File, path: &Path, boot: (u64, u64)) -> Result<Region, OpenError> {
+    /// Gives the table that has this boot's name and another boot's content that one's name, as if it had never had this.
+    ///
+    /// Whoever wants to rename takes an advisory lock on the very file first and then looks whether it still has the name, so
+    /// that of several who do this at once none renames the table that another has made meanwhile. Somebody has it locked:
+    /// nothing is done, and the caller looks again.
+    pub(crate) fn retire(at: &Location) -> Result<(), OpenError> {
+        let boot = boot_id(at.dir())?;
+        let path = at.dir().join(file_name(boot));
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let Ok(file) = rustix::fs::open(&path, flags, Mode::empty()).map(File::from) else { return Ok(()) };
+        if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            return Ok(());
+        }
+        let failed = |source| OpenError::Io { what: "look at", path: path.clone(), source };
+        let (ours, named) = (file.metadata().map_err(failed)?, std::fs::symlink_metadata(&path).map_err(failed)?);
+        let mut words = [0; 16];
+        file.read_exact_at(&mut words, offset_of!(Header, boot_hi) as u64).map_err(failed)?;
+        let (hi, lo) = words.split_at(8);
+        let word = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_le_bytes);
+        let content = (word(hi), word(lo));
+        if (ours.dev(), ours.ino()) == (named.dev(), named.ino()) && content != boot {
+            rustix::fs::rename(&path, at.dir().join(file_name(content))).map_err(io("rename", &path))?;
+        }
+        Ok(())
+    }
+
+    fn check_and_map(file: File, path: &Path) -> Result<Region, OpenError> {
         let meta =
             file.metadata().map_err(|source| OpenError::Io { what: "look at", path: path.to_owned(), source })?;
         if !meta.is_file() {
@@ -99,12 +135,12 @@ impl Region {
             return Err(OpenError::NotOurs { path: path.to_owned(), owner: meta.uid(), me });
         }
         let least = file_bytes(VERSIONS_INITIAL);
-        if meta.len() < size_of::<crate::layout::Header>() as u64 {
+        if meta.len() < size_of::<Header>() as u64 {
             let why = format!("it is {} bytes long, shorter than a header", meta.len());
             return Err(OpenError::NotATable { path: path.to_owned(), why });
         }
         let region = Region::map(file, path)?;
-        region.check_header(path, boot)?;
+        region.check_header(path)?;
         let versions = region.fixed_header_only().versions.load(Ordering::Acquire);
         let expected = file_bytes(usize::try_from(versions).unwrap_or(usize::MAX).min(VERSIONS_MAX));
         if meta.len() < least || meta.len() < expected {
@@ -130,8 +166,8 @@ impl Region {
         Ok(Region { file, map, backed: LocalCounter::new(0), fork_mark })
     }
 
-    /// Compares the header with this build and this boot.
-    fn check_header(&self, path: &Path, boot: (u64, u64)) -> Result<(), OpenError> {
+    /// Compares the header with this build.
+    fn check_header(&self, path: &Path) -> Result<(), OpenError> {
         let header = self.fixed_header_only();
         let word = |w: &crate::sync::Shared<u64>| w.load(Ordering::Acquire);
         let path = path.to_owned();
@@ -152,9 +188,14 @@ impl Region {
         if word(&header.ready) != 1 {
             return Err(OpenError::Damaged { path, why: "it was never finished".into() });
         }
-        if (word(&header.boot_hi), word(&header.boot_lo)) != boot {
-            return Err(OpenError::Damaged { path, why: "its name is of this boot and its content of another".into() });
-        }
+        Ok(())
+    }
+
+    /// Looks at what only means something within one boot.
+    fn check_settings(&self, path: &Path) -> Result<(), OpenError> {
+        let header = self.fixed_header_only();
+        let word = |w: &crate::sync::Shared<u64>| w.load(Ordering::Acquire);
+        let path = path.to_owned();
         if word(&header.namespaces) != process::namespaces() {
             return Err(OpenError::OtherVersion {
                 path,
@@ -261,10 +302,10 @@ impl Region {
     }
 
     /// The header alone: the file is at least that long.
-    fn fixed_header_only(&self) -> &crate::layout::Header {
+    fn fixed_header_only(&self) -> &Header {
         // SAFETY: the mapping is page-aligned and the file was checked to be at least a header long; the header is made
         // of 64-bit atomics and padding words, for which any bytes are values; no `&mut` to the mapping is ever made.
-        unsafe { &*self.map.as_ptr().cast::<crate::layout::Header>() }
+        unsafe { &*self.map.as_ptr().cast::<Header>() }
     }
 
     /// The fixed part of the table.

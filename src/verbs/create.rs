@@ -49,8 +49,13 @@ impl Table {
         at.make()?;
         let (mut made, mut found) = (false, Found::default());
         for _ in 0..TRIES {
-            if let Opened::Found(region) = Region::open(&at)? {
-                return Ok((Table::over(region, at, found)?, made));
+            match Region::open(&at)? {
+                Opened::Found(region) => return Ok((Table::over(region, at, found)?, made)),
+                Opened::OtherBoot => {
+                    Region::retire(&at)?;
+                    continue;
+                }
+                Opened::Absent => {}
             }
             let path = at.dir().join(SNAPSHOT);
             let (snapshot, unreadable) = match snapshot_of_the_dead(&at, &path) {
@@ -80,10 +85,17 @@ impl Table {
             None => (at.dir().join(SNAPSHOT), Whose::Ours),
         };
         for _ in 0..TRIES {
-            if let Opened::Found(region) = Region::open(&at)? {
-                let table = Table::over(region, at, Found::default())?;
-                let restored = table.restore(file, force)?;
-                return Ok((table, restored));
+            match Region::open(&at)? {
+                Opened::Found(region) => {
+                    let table = Table::over(region, at, Found::default())?;
+                    let restored = table.restore(file, force)?;
+                    return Ok((table, restored));
+                }
+                Opened::OtherBoot => {
+                    Region::retire(&at)?;
+                    continue;
+                }
+                Opened::Absent => {}
             }
             let snapshot = file::read(&path, whose)?;
             at.make()?;

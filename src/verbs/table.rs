@@ -61,6 +61,7 @@ impl Table {
         let at = at.into();
         match Region::open(&at)? {
             Opened::Found(region) => Table::over(region, at, Found::default()),
+            Opened::OtherBoot => Err(OpenError::Stale { dir: at.dir().to_owned() }),
             Opened::Absent if Region::has_stale(&at) => Err(OpenError::Stale { dir: at.dir().to_owned() }),
             Opened::Absent => Err(OpenError::Absent { dir: at.dir().to_owned() }),
         }

@@ -41,6 +41,36 @@ fn the_next_opener_restores_and_says_so() {
     assert_eq!(names(dir.path()), ["snapshot", "snapshot.lock"]);
 }
 
+/// The table's file, with the boot id in its header changed: what a copy or a kept file system leaves.
+fn rewrite_boot(dir: &Path) {
+    use std::os::unix::fs::FileExt;
+    let file = std::fs::OpenOptions::new().write(true).open(super::help::table_file(dir)).expect("a table");
+    file.write_all_at(&[7; 16], 40).expect("room");
+}
+
+#[test]
+fn a_table_whose_header_is_of_another_boot_is_replaced_like_one_whose_name_is() {
+    let (dir, table) = fresh_table();
+    table.import(&[node("a"), node("b")]).expect("room");
+    take(&table);
+    drop(table);
+    rewrite_boot(dir.path());
+    let (exit, _, err) = tenure(dir.path(), &["list"]);
+    assert_eq!(exit, Some(5));
+    assert!(err.contains("before the last reboot"), "{err}");
+    let openers: Vec<_> = (0..8)
+        .map(|_| {
+            let dir = dir.path().to_owned();
+            std::thread::spawn(move || open(&dir).upsert(&node("c"), false).expect("room"))
+        })
+        .collect();
+    openers.into_iter().for_each(|opener| drop(opener.join().expect("no panic")));
+    let names: Vec<_> =
+        open(dir.path()).list(tenure::Filter::default()).expect("whole").into_iter().map(|n| n.label()).collect();
+    assert_eq!(names, ["a", "b", "c"]);
+    assert_eq!(super::help::names(dir.path()), ["snapshot", "snapshot.lock"], "and nothing else but the table");
+}
+
 #[test]
 fn a_holder_of_before_is_refused_also_one_that_claimed_after_the_snapshot() {
     let (dir, table) = fresh_table();
