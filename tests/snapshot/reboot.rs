@@ -64,7 +64,9 @@ fn a_table_whose_header_is_of_another_boot_is_replaced_like_one_whose_name_is() 
             std::thread::spawn(move || open(&dir).upsert(&node("c"), false).expect("room"))
         })
         .collect();
-    openers.into_iter().for_each(|opener| drop(opener.join().expect("no panic")));
+    for opener in openers {
+        opener.join().expect("no panic");
+    }
     let names: Vec<_> =
         open(dir.path()).list(tenure::Filter::default()).expect("whole").into_iter().map(|n| n.label()).collect();
     assert_eq!(names, ["a", "b", "c"]);
