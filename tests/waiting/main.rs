@@ -12,6 +12,7 @@ mod killed;
 mod modes;
 mod pid;
 mod sleeper;
+mod starving;
 mod waking;
 
 /// A file of tests that nobody names here would never run.
