@@ -85,6 +85,6 @@ pub use node::{
 pub use process::is_running;
 pub use snapshot::{Snapshot, SnapshotError};
 pub use verbs::{
-    CHAIN_LABELS_MAX, Claim, CreateOptions, GroupView, LEASE_MS_DEFAULT, LEASE_MS_MAX, Reason, Restored,
+    CHAIN_LABELS_MAX, Claim, CreateOptions, Gate, GroupView, LEASE_MS_DEFAULT, LEASE_MS_MAX, Reason, Restored,
     SNAPSHOT_PATIENCE, Snapshotted, Table, Upstream, Why, Worker,
 };

@@ -10,6 +10,9 @@ pub const SUMMARY_BYTES_MAX: usize = 1_024;
 /// Longest `run` command, in bytes of UTF-8. Longer is refused, never cut.
 pub const RUN_BYTES_MAX: usize = 4_096;
 
+/// Longest key of a workspace surface that a node may name, in bytes of UTF-8. Longer is refused, never cut.
+pub const SURFACE_BYTES_MAX: usize = 1_024;
+
 /// The status a node *has*. Readiness is not among them: it is derived, see [`Seen`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -130,6 +133,9 @@ pub struct NodeSpec {
     pub retry_delay_ms: Option<u32>,
     /// The group it belongs to, at most 64 bytes; empty is none. The group must have been set before.
     pub group: Option<String>,
+    /// The workspace surface that its work is tied to, at most 1,024 bytes; empty is none. Such a node is given only to a
+    /// worker that can say whether the surface is free; see [`Worker::with_gate`](crate::Worker::with_gate).
+    pub surface: Option<String>,
 }
 
 /// A dependency to add.
@@ -198,6 +204,10 @@ pub struct NodeView {
     pub retry_in_ms: Option<u64>,
     /// The group it belongs to.
     pub group: Option<String>,
+    /// The workspace surface that its work is tied to.
+    pub surface: Option<String>,
+    /// Whether work could start on its surface now, where somebody has asked; the table itself does not know.
+    pub startable: Option<bool>,
     /// Estimated milliseconds of work.
     pub cost: u32,
     /// Cost of the longest chain of unfinished nodes below it, its own cost not included.
@@ -271,6 +281,8 @@ pub struct Task {
     pub cost: u32,
     /// Shell command.
     pub run: Option<String>,
+    /// The workspace surface that the work is tied to.
+    pub surface: Option<String>,
 }
 
 impl Task {

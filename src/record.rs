@@ -2,7 +2,7 @@
 
 use crate::error::NameError;
 use crate::id::{NAME_BYTES_MAX, check_name};
-use crate::node::{RUN_BYTES_MAX, SUMMARY_BYTES_MAX};
+use crate::node::{RUN_BYTES_MAX, SUMMARY_BYTES_MAX, SURFACE_BYTES_MAX};
 
 /// The text fields of a node. Empty is none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -12,19 +12,22 @@ pub(crate) struct Record {
     pub(crate) role: String,
     pub(crate) summary: String,
     pub(crate) run: String,
+    pub(crate) surface: String,
 }
 
 /// Longest record in bytes: every field at its limit, and two bytes of length each.
-pub(crate) const RECORD_BYTES_MAX: usize = 3 * NAME_BYTES_MAX + SUMMARY_BYTES_MAX + RUN_BYTES_MAX + 5 * 2;
+pub(crate) const RECORD_BYTES_MAX: usize =
+    3 * NAME_BYTES_MAX + SUMMARY_BYTES_MAX + RUN_BYTES_MAX + SURFACE_BYTES_MAX + 6 * 2;
 
 impl Record {
-    fn fields(&self) -> [(&'static str, &String, usize); 5] {
+    fn fields(&self) -> [(&'static str, &String, usize); 6] {
         [
             ("name", &self.name, NAME_BYTES_MAX),
             ("kind", &self.kind, NAME_BYTES_MAX),
             ("role", &self.role, NAME_BYTES_MAX),
             ("summary", &self.summary, SUMMARY_BYTES_MAX),
             ("run command", &self.run, RUN_BYTES_MAX),
+            ("surface", &self.surface, SURFACE_BYTES_MAX),
         ]
     }
 
@@ -68,6 +71,7 @@ impl Record {
             role: field(NAME_BYTES_MAX)?,
             summary: field(SUMMARY_BYTES_MAX)?,
             run: field(RUN_BYTES_MAX)?,
+            surface: field(SURFACE_BYTES_MAX)?,
         };
         rest.is_empty().then_some(record)
     }
@@ -86,8 +90,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_record_comes_back_as_it_went(name in "\\PC{0,16}", kind in ".{0,16}", role in "[a-z]{0,8}", summary in ".{0,200}", run in ".{0,300}") {
-            let record = Record { name, kind, role, summary, run };
+        fn a_record_comes_back_as_it_went(name in "\\PC{0,16}", kind in ".{0,16}", role in "[a-z]{0,8}", summary in ".{0,200}", run in ".{0,300}", surface in ".{0,40}") {
+            let record = Record { name, kind, role, summary, run, surface };
             prop_assert_eq!(Record::decode(&record.encode()), Some(record));
         }
 
@@ -108,6 +112,7 @@ mod tests {
             role: long(NAME_BYTES_MAX),
             summary: long(SUMMARY_BYTES_MAX),
             run: long(RUN_BYTES_MAX),
+            surface: long(SURFACE_BYTES_MAX),
         };
         assert_eq!(record.check(), Ok(()));
         assert_eq!(record.encode().len(), RECORD_BYTES_MAX);

@@ -75,6 +75,7 @@ pub fn node(view: &NodeView) -> String {
     line("depends on", depends_on.collect::<Vec<_>>().join(", "));
     line("skipped by", text(view.skipped_by.as_deref()));
     line("group", text(view.group.as_deref()));
+    line("surface", text(view.surface.as_deref()));
     line("attempts", attempts(view));
     line("retry in", view.retry_in_ms.map(|ms| duration(ms as i64)).unwrap_or_default());
     line("cost", format!("{} ms", view.cost));
@@ -170,6 +171,8 @@ mod tests {
             retry_delay_ms: 0,
             retry_in_ms: None,
             group: None,
+            surface: None,
+            startable: None,
             cost: 1,
             waiting_below: 0,
             summary: None,

@@ -49,6 +49,10 @@ pub struct UpsertArgs {
     #[arg(long, value_name = "COMMAND", allow_hyphen_values = true)]
     run: Option<String>,
 
+    /// The workspace surface that its work is tied to, as `tenure admission` knows it; '' for none
+    #[arg(long, value_name = "KEY")]
+    surface: Option<String>,
+
     /// A node that it waits for; may be given several times, and adds to what it waits for already
     #[arg(long, value_name = "NODE")]
     needs: Vec<String>,
@@ -128,6 +132,7 @@ fn spec(context: &Context, args: UpsertArgs) -> Result<NodeSpec, CliError> {
     spec.max_attempts = args.max_attempts;
     spec.retry_delay_ms = args.retry_delay;
     spec.group = args.group;
+    spec.surface = args.surface;
     Ok(spec)
 }
 

@@ -15,14 +15,14 @@ use serde_json::Value;
 use super::{Entry, FormatError, Graph, INPUT_BYTES_MAX, Place};
 use crate::error::NameError;
 use crate::id::{NAME_BYTES_MAX, NodeId, check_name};
-use crate::node::{Need, NodeSpec, NodeView, OnFailure, RUN_BYTES_MAX, SUMMARY_BYTES_MAX};
+use crate::node::{Need, NodeSpec, NodeView, OnFailure, RUN_BYTES_MAX, SUMMARY_BYTES_MAX, SURFACE_BYTES_MAX};
 
 /// The longest line. A node that waits for 4,095 others, with names of 64 bytes each written as `\u00..` escapes,
 /// needs 1.6 MB; its own texts add 31 KB. No node needs more, and a reader never buffers more.
 pub const LINE_BYTES_MAX: usize = 2 << 20;
 
 /// The fields that a line may have.
-pub const FIELDS: [&str; 12] = [
+pub const FIELDS: [&str; 13] = [
     "name",
     "id",
     "needs",
@@ -35,6 +35,7 @@ pub const FIELDS: [&str; 12] = [
     "max_attempts",
     "retry_delay_ms",
     "group",
+    "surface",
 ];
 
 /// What UTF-8 files from some editors begin with; it means nothing.
@@ -68,6 +69,8 @@ struct Line {
     retry_delay_ms: Option<Value>,
     #[serde(default, deserialize_with = "given")]
     group: Option<Value>,
+    #[serde(default, deserialize_with = "given")]
+    surface: Option<Value>,
 }
 
 /// Keeps `null` apart from "not there".
@@ -134,6 +137,7 @@ fn parse_line(line: usize, text: &str, first: bool) -> Result<Entry, FormatError
         max_attempts: count(&at, "max_attempts", raw.max_attempts, u64::from(u16::MAX))?.map(|n| n as u16),
         retry_delay_ms: count(&at, "retry_delay_ms", raw.retry_delay_ms, u64::from(u32::MAX))?.map(|n| n as u32),
         group: bounded(&at, "group", raw.group, NAME_BYTES_MAX)?,
+        surface: bounded(&at, "surface", raw.surface, SURFACE_BYTES_MAX)?,
     };
     Ok(Entry { at, id, label, spec, written })
 }
@@ -344,6 +348,8 @@ struct Exported<'a> {
     retry_delay_ms: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     group: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    surface: Option<&'a str>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
@@ -395,6 +401,7 @@ pub fn write(nodes: &[NodeView], out: &mut dyn Write) -> std::io::Result<()> {
             max_attempts: node.max_attempts.into(),
             retry_delay_ms: node.retry_delay_ms,
             group: node.group.as_deref(),
+            surface: node.surface.as_deref(),
         };
         serde_json::to_writer(&mut *out, &line)?;
         out.write_all(b"\n")?;

@@ -31,7 +31,7 @@ use crate::word::{GENERATION_MAX, LEASE_MS_MAX};
 const MAGIC: [u8; 8] = *b"tensnap\n";
 
 /// Counts up whenever a byte of a snapshot changes its meaning.
-pub(crate) const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 2;
 
 const HEADER_BYTES: usize = 108;
 const CHECKSUM_BYTES: usize = 8;
@@ -156,7 +156,8 @@ fn put_short(bytes: &mut Vec<u8>, text: &str) {
 fn put_node(bytes: &mut Vec<u8>, node: &SavedNode) {
     let status = STATUSES.iter().position(|&s| s == node.status).unwrap_or(0) as u8;
     let (name, kind, role) = (node.name.clone(), node.kind.clone(), node.role.clone());
-    let record = Record { name, kind, role, summary: node.summary.clone(), run: node.run.clone() }.encode();
+    let (summary, run, surface) = (node.summary.clone(), node.run.clone(), node.surface.clone());
+    let record = Record { name, kind, role, summary, run, surface }.encode();
     bytes.extend(node.id.0.to_le_bytes());
     bytes.extend(node.slot.to_le_bytes());
     bytes.extend(node.generation.to_le_bytes());
@@ -254,7 +255,7 @@ impl<'a> Bytes<'a> {
         let [born, created_at_ms, updated_at_ms, finished] = [self.u64()?, self.u64()?, self.u64()?, self.u64()?];
         let holder = self.short()?;
         let record_len = usize::from(self.u16()?);
-        let Record { name, kind, role, summary, run } = Record::decode(self.slice(record_len)?)?;
+        let Record { name, kind, role, summary, run, surface } = Record::decode(self.slice(record_len)?)?;
         Some(SavedNode {
             id,
             slot,
@@ -267,6 +268,7 @@ impl<'a> Bytes<'a> {
             role,
             summary,
             run,
+            surface,
             cost,
             parent: parent.checked_sub(1),
             max_attempts,
@@ -358,8 +360,8 @@ impl Snapshot {
 
 /// What no node of a table can be.
 fn what_is_wrong(node: &SavedNode) -> Option<&'static str> {
-    let SavedNode { name, kind, role, summary, run, .. } = node.clone();
-    let record = Record { name, kind, role, summary, run };
+    let SavedNode { name, kind, role, summary, run, surface, .. } = node.clone();
+    let record = Record { name, kind, role, summary, run, surface };
     let ended = matches!(node.status, Status::Done | Status::Failed | Status::Cancelled);
     let claimed = node.status == Status::Claimed;
     let wrong = [

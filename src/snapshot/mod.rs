@@ -67,6 +67,8 @@ pub struct SavedNode {
     pub summary: String,
     /// Shell command.
     pub run: String,
+    /// Workspace surface; empty is none.
+    pub surface: String,
     /// Estimated milliseconds of work.
     pub cost: u32,
     /// Slot of the node it belongs under.

@@ -1,10 +1,24 @@
 //! Claiming the next node: the first in the order of the version in force that is ready and fits the worker.
 
+use crate::error::Damaged;
+use crate::record::Record;
 use crate::sync::Ordering;
 use crate::table::claim::{Attempt, Holding, Who};
 use crate::table::lease::Lease;
 use crate::table::version::InForce;
 use crate::table::{Core, Stop, TRIES};
+
+/// Answers whether work may start on a workspace surface, named by its key.
+pub(crate) type Gate<'g> = &'g (dyn Fn(&str) -> bool + 'g);
+
+/// What a worker takes.
+#[derive(Clone, Copy)]
+pub(crate) struct Offer<'g> {
+    /// Hashes of the roles that it offers.
+    pub(crate) roles: &'g [u64],
+    /// Whom to ask about nodes that name a surface; without one they are passed over.
+    pub(crate) gate: Option<Gate<'g>>,
+}
 
 /// How the search for a node went.
 #[must_use]
@@ -34,11 +48,11 @@ enum Pass {
 }
 
 impl<'m> Core<'m> {
-    /// Claims the next node for `who`, which offers the roles with these hashes.
+    /// Claims the next node for `who` that fits its offer.
     ///
     /// First opens what has run out, if it is time to look. A pass that finds nothing sets the hints anew and passes
     /// once more, so that a hint lost with a dead process costs time and never a node.
-    pub(crate) fn claim_next(&self, who: Who, roles: &[u64], lease: Lease) -> Result<Next, Stop> {
+    pub(crate) fn claim_next(&self, who: Who, offer: Offer<'_>, lease: Lease) -> Result<Next, Stop> {
         if self.is_scan_due(lease.now_ms) {
             self.reclaim_all(lease.now_ms, None)?;
             self.rerank()?;
@@ -57,7 +71,7 @@ impl<'m> Core<'m> {
                 None if seen.holder_name(who.slot) != who.name && seen.is_whole() => return Ok(Next::NameGone),
                 None => continue,
             }
-            match self.pass(who, roles, lease, &seen)? {
+            match self.pass(who, offer, lease, &seen)? {
                 Pass::Ended(next) => return Ok(next),
                 Pass::Moved => {}
                 Pass::NothingHinted if refreshed == Some(seen.root) => return Ok(Next::Nothing),
@@ -72,15 +86,19 @@ impl<'m> Core<'m> {
 
     /// Tries the hinted nodes in order.
     #[inline]
-    fn pass(&self, who: Who, roles: &[u64], lease: Lease, seen: &InForce<'m>) -> Result<Pass, Stop> {
+    fn pass(&self, who: Who, offer: Offer<'_>, lease: Lease, seen: &InForce<'m>) -> Result<Pass, Stop> {
         let mut full_groups = Vec::new();
         for (slot, place) in seen.aged().into_iter().chain(seen.hinted()) {
             let role = seen.role(slot);
-            if role != 0 && !roles.contains(&role) {
+            if role != 0 && !offer.roles.contains(&role) {
                 continue;
             }
-            let group = seen.policy(slot).group();
+            let policy = seen.policy(slot);
+            let group = policy.group();
             if group != 0 && full_groups.contains(&group) {
+                continue;
+            }
+            if policy.is_gated() && !self.is_startable(slot, offer.gate, seen)? {
                 continue;
             }
             // The bit goes to one taker, so that others go on to the next node instead of swapping for the same word.
@@ -116,5 +134,21 @@ impl<'m> Core<'m> {
             }
         }
         Ok(if self.fixed.header.root.load(Ordering::Acquire) == seen.root { Pass::NothingHinted } else { Pass::Moved })
+    }
+
+    /// Whether the gate lets work start on the surface that a node names.
+    #[cold]
+    fn is_startable(&self, slot: u16, gate: Option<Gate<'_>>, seen: &InForce<'m>) -> Result<bool, Stop> {
+        let Some(gate) = gate else { return Ok(false) };
+        // Text that is gone is of a version that is no longer in force: the pass finds that out at its end.
+        let Some(bytes) = self.read_text(seen.text(slot))? else { return Ok(false) };
+        let record = Record::decode(&bytes).ok_or(Damaged { what: "a node's record does not decode" })?;
+        Ok(gate(&record.surface))
+    }
+
+    /// Whether a node that names a surface is ready: nothing in the table tells when its surface comes free.
+    pub(crate) fn has_gated_hint(&self) -> Result<bool, Stop> {
+        let seen = self.in_force()?;
+        Ok(seen.hinted().any(|(slot, _)| seen.policy(slot).is_gated()))
     }
 }

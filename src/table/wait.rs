@@ -77,14 +77,15 @@ impl Core<'_> {
         Ok(())
     }
 
-    /// Wakes a waiter for each role that a hinted node asks for and the watcher, who offers `roles`, does not: the one that
-    /// was woken when the node became ready may have been killed since.
+    /// Wakes a waiter for each role that a hinted node asks for and the watcher, who offers `roles`, does not, and for nodes
+    /// that name a surface: the one that was woken when the node became ready may have been killed since.
     pub(crate) fn ring_for_others(&self, roles: &[u64]) -> Result<(), Stop> {
         let seen = self.in_force()?;
         let mut rung = Vec::new();
         for (slot, _) in seen.hinted() {
             let role = seen.role(slot);
-            if role != 0 && !roles.contains(&role) && !rung.contains(&role) && !self.is_group_full(slot, &seen)? {
+            let may_be_anothers = (role != 0 && !roles.contains(&role)) || seen.policy(slot).is_gated();
+            if may_be_anothers && !rung.contains(&role) && !self.is_group_full(slot, &seen)? {
                 rung.push(role);
                 self.ring(role);
             }

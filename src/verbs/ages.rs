@@ -65,7 +65,7 @@ mod tests {
     use super::*;
     use crate::table::hints::AGE_MS;
     use crate::table::lease::Lease;
-    use crate::table::next::Next;
+    use crate::table::next::{Next, Offer};
     use crate::{CreateOptions, NodeId, NodeSpec};
 
     /// Claims the next node and hands it back. The lease clock stands still for the claim, so that it does not look
@@ -73,7 +73,9 @@ mod tests {
     fn first(table: &Table) -> String {
         let worker = table.worker("w").unwrap();
         let core = table.core_mut().unwrap();
-        let next = core.claim_next(worker.who(), &[], Lease { lease_ms: 60_000, now_ms: 0 }).unwrap();
+        let next = core
+            .claim_next(worker.who(), Offer { roles: &[], gate: None }, Lease { lease_ms: 60_000, now_ms: 0 })
+            .unwrap();
         let Next::Won { slot, .. } = next else { panic!("{next:?}") };
         let label = table.label(slot);
         table.release(NodeId::of_name(&label), "w", None).unwrap();

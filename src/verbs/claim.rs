@@ -90,7 +90,13 @@ impl<'w> Claim<'w> {
             }
             if let (Some(node), Some(record)) = (node, record) {
                 let filled = |text: String| (!text.is_empty()).then_some(text);
-                return Ok(Task { id: node.id, name: filled(record.name), cost: node.cost, run: filled(record.run) });
+                return Ok(Task {
+                    id: node.id,
+                    name: filled(record.name),
+                    cost: node.cost,
+                    run: filled(record.run),
+                    surface: filled(record.surface),
+                });
             }
         }
         Err(Refusal::Contended { tries: TRIES })

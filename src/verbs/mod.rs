@@ -39,4 +39,4 @@ pub use restore::Restored;
 pub use snapshot::{SNAPSHOT_PATIENCE, Snapshotted};
 pub use table::{CreateOptions, LEASE_MS_DEFAULT, LEASE_MS_MAX, Table};
 pub use why::{CHAIN_LABELS_MAX, Reason, Upstream, Why};
-pub use worker::Worker;
+pub use worker::{Gate, Worker};

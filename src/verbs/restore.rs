@@ -116,8 +116,8 @@ impl Texts<'_> {
         if !known.is_none() && (known == there || self.written.get(at) == Some(&true)) {
             return Ok(known);
         }
-        let SavedNode { name, kind, role, summary, run, .. } = node.clone();
-        let bytes = Record { name, kind, role, summary, run }.encode();
+        let SavedNode { name, kind, role, summary, run, surface, .. } = node.clone();
+        let bytes = Record { name, kind, role, summary, run, surface }.encode();
         let same = !there.is_none() && core.read_text(there)?.is_some_and(|old| old == bytes);
         let text = if same { there } else { self.draft.write(TextOf::Node(node.slot), &bytes)? };
         if let (Some(known), Some(written)) = (self.known.get_mut(at), self.written.get_mut(at)) {
@@ -272,7 +272,8 @@ impl Back {
             created_ms: saved.created_at_ms,
             updated_ms,
             base: self.base,
-            policy: PolicyWord::new(saved.max_attempts, saved.retry_delay_ms, saved.group),
+            policy: PolicyWord::new(saved.max_attempts, saved.retry_delay_ms, saved.group)
+                .gated(!saved.surface.is_empty()),
         }
     }
 }

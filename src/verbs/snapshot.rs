@@ -192,7 +192,7 @@ impl Table {
                 finished_at_ms = Some(finished_ms(end, node));
             }
         }
-        let Record { name, kind, role, summary, run } = record;
+        let Record { name, kind, role, summary, run, surface } = record;
         Ok(Some(SavedNode {
             id: node.id,
             slot,
@@ -205,6 +205,7 @@ impl Table {
             role,
             summary,
             run,
+            surface,
             cost: node.cost,
             parent: node.parent,
             max_attempts: node.policy.max_attempts(),

@@ -85,6 +85,7 @@ fn set_texts(record: &mut Record, spec: &NodeSpec) {
     set(&mut record.role, &spec.role);
     set(&mut record.summary, &spec.summary);
     set(&mut record.run, &spec.run);
+    set(&mut record.surface, &spec.surface);
 }
 
 impl Edit<'_> {
@@ -208,7 +209,8 @@ impl Edit<'_> {
         node.role = if record.role.is_empty() { 0 } else { name_hash(&record.role) };
         node.text = text.unwrap_or(node.text);
         let max_attempts = spec.max_attempts.unwrap_or(node.policy.max_attempts());
-        node.policy = PolicyWord::new(max_attempts, spec.retry_delay_ms.unwrap_or(node.policy.retry_delay_ms()), group);
+        let retry_delay_ms = spec.retry_delay_ms.unwrap_or(node.policy.retry_delay_ms());
+        node.policy = PolicyWord::new(max_attempts, retry_delay_ms, group).gated(!record.surface.is_empty());
         Ok(Some(*node != old))
     }
 

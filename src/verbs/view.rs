@@ -141,6 +141,8 @@ impl Table {
             retry_delay_ms: node.policy.retry_delay_ms(),
             retry_in_ms: cut.left_alone_ms(slot),
             group: self.group_name(&cut.graph, node.policy.group())?,
+            surface: filled(texts.surface),
+            startable: None,
             depends_on: cut.graph.deps(slot).iter().map(|e| self.label_in(&cut.graph, e.parent)).collect(),
             cost: node.cost,
             waiting_below: cut.plan.waiting_below[usize::from(slot)],

@@ -1,5 +1,7 @@
 //! A holder's handle: claims work under one name.
 
+use std::sync::Arc;
+
 use crate::clock;
 use crate::error::{NameError, Refusal};
 use crate::id::{NodeId, check_name};
@@ -8,13 +10,20 @@ use crate::record::name_hash;
 use crate::sync::{Bits, LocalWord, Ordering};
 use crate::table::claim::{Attempt, Holding, Who};
 use crate::table::lease::{Lease, SCAN_MS_MAX};
-use crate::table::next::Next;
+use crate::table::next::{Next, Offer};
 use crate::table::version::InForce;
 use crate::table::wait::{SLEEP_MS_MAX, waiter_bits};
 use crate::table::{Core, TRIES};
 use crate::verbs::table::check_lease;
 use crate::verbs::{Claim, Table};
 use crate::word::{NodeWord, OwnerWord, Phase, TextOf, TextRef};
+
+/// Answers whether work may start on a workspace surface, named by its key.
+pub type Gate = Arc<dyn Fn(&str) -> bool + Send + Sync>;
+
+/// How long a waiter sleeps at most while a ready node names a surface, in milliseconds: the table does not know when a
+/// surface comes free.
+const GATE_MS_MAX: u64 = 1_000;
 
 /// A holder's handle on a table.
 ///
@@ -25,6 +34,7 @@ pub struct Worker {
     /// The holder's name as the table knows it; changes when the name was evicted while it held nothing.
     name: LocalWord,
     roles: Vec<u64>,
+    gate: Option<Gate>,
     lease_ms: u64,
     /// The process that its claims stand and fall with.
     process: Option<OwnerWord>,
@@ -39,7 +49,8 @@ impl Table {
         let who = self.register(holder)?;
         let lease_ms = self.default_lease_ms();
         let name = LocalWord::new(who.name.bits());
-        Ok(Worker { table: self.clone(), holder: holder.to_owned(), name, roles: Vec::new(), lease_ms, process: None })
+        let (table, holder) = (self.clone(), holder.to_owned());
+        Ok(Worker { table, holder, name, roles: Vec::new(), gate: None, lease_ms, process: None })
     }
 }
 
@@ -69,6 +80,17 @@ impl Worker {
         check_lease(lease_ms)?;
         self.lease_ms = lease_ms;
         Ok(self)
+    }
+
+    /// Asks this gate about nodes that name a surface, while it looks for the next node; those for which it says no, and
+    /// without a gate all of them, are passed over. [`claim`](Worker::claim) does not ask.
+    pub fn with_gate(mut self, gate: Gate) -> Worker {
+        self.gate = Some(gate);
+        self
+    }
+
+    fn offer(&self) -> Offer<'_> {
+        Offer { roles: &self.roles, gate: self.gate.as_deref().map(|gate| gate as _) }
     }
 
     /// Lets its claims stand and fall with this process: when it is gone, their leases count as run out.
@@ -131,7 +153,7 @@ impl Worker {
         let core = self.table.core_mut()?;
         let lease = self.lease(options)?;
         for _ in 0..TRIES {
-            match core.claim_next(self.who(), &self.roles, lease).map_err(|stop| self.table.refusal(stop))? {
+            match core.claim_next(self.who(), self.offer(), lease).map_err(|stop| self.table.refusal(stop))? {
                 Next::Won { slot, generation } => return self.won(slot, generation, options),
                 Next::Busy { node, generation } => {
                     if let Some(claim) = self.standing(node, generation, lease, options.resume)? {
@@ -184,6 +206,8 @@ impl Worker {
                 true => core.next_scan_ms().max(now_ms + 1),
                 false => now_ms.saturating_add(SLEEP_MS_MAX),
             };
+            let gated = self.gate.is_some() && core.has_gated_hint().map_err(|stop| self.table.refusal(stop))?;
+            let wake_ms = if gated { wake_ms.min(now_ms.saturating_add(GATE_MS_MAX)) } else { wake_ms };
             core.sleep(seen, bits, wake_ms.min(deadline_ms));
         }
     }

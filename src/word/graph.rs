@@ -174,7 +174,7 @@ impl ChangeWord {
 }
 
 word! {
-    /// How a node is tried again, and the group it belongs to.
+    /// How a node is tried again, the group it belongs to, and whether it names a surface.
     PolicyWord
 }
 
@@ -182,6 +182,7 @@ impl PolicyWord {
     const DELAY: Field = Field::lowest(32);
     const MAX_ATTEMPTS: Field = Field::above(PolicyWord::DELAY, 16);
     const GROUP: Field = Field::above(PolicyWord::MAX_ATTEMPTS, 8);
+    const GATED: Field = Field::above(PolicyWord::GROUP, 1);
 
     pub(crate) fn new(max_attempts: u16, retry_delay_ms: u32, group: u8) -> PolicyWord {
         PolicyWord(
@@ -189,6 +190,17 @@ impl PolicyWord {
                 | PolicyWord::MAX_ATTEMPTS.put(u64::from(max_attempts))
                 | PolicyWord::GROUP.put(u64::from(group)),
         )
+    }
+
+    /// The same for a node that names a surface, or for one that does not.
+    pub(crate) fn gated(self, gated: bool) -> PolicyWord {
+        PolicyWord(self.0 & !PolicyWord::GATED.put(1) | PolicyWord::GATED.put(u64::from(gated)))
+    }
+
+    /// Whether the node's text names a surface.
+    #[inline]
+    pub(crate) fn is_gated(self) -> bool {
+        PolicyWord::GATED.get(self.0) != 0
     }
 
     /// 0: no limit.

@@ -13,6 +13,7 @@ mod modes;
 mod pid;
 mod sleeper;
 mod starving;
+mod surfaces;
 mod waking;
 
 /// A file of tests that nobody names here would never run.

@@ -17,6 +17,7 @@ fn node(slot: u16, name: &str, status: Status) -> SavedNode {
         role: "writer".into(),
         summary: "two\nlines".into(),
         run: "exit 3".into(),
+        surface: "repo#docs".into(),
         cost: 9,
         parent: (slot > 0).then_some(0),
         max_attempts: 3,
@@ -62,7 +63,7 @@ fn a_snapshot_comes_back_as_it_went() {
     assert_eq!(empty.encode().len(), HEADER_BYTES + CHECKSUM_BYTES);
     assert_eq!(Snapshot::decode(&empty.encode()), Ok(empty.clone()));
     let one = Snapshot { nodes: vec![node(0, "a", Status::Open)], ..empty.clone() };
-    let texts = "a".len() + "writer".len() + "two\nlines".len() + "exit 3".len() + 5 * 2;
+    let texts = "a".len() + "writer".len() + "two\nlines".len() + "exit 3".len() + "repo#docs".len() + 6 * 2;
     assert_eq!(one.encode().len(), HEADER_BYTES + NODE_BYTES_MIN + texts + CHECKSUM_BYTES);
 }
 
@@ -96,8 +97,8 @@ fn what_is_wrong_is_said() {
     assert!(matches!(why(&vec![0; bytes.len()]), Unreadable::NotASnapshot(_)));
     assert!(matches!(why(&bytes[..bytes.len() / 2]), Unreadable::Damaged(why) if why.contains("says that it is")));
     let mut newer = bytes.clone();
-    newer[8] = 2;
-    assert_eq!(why(&sealed(newer)), Unreadable::OtherVersion(2));
+    newer[8] = 3;
+    assert_eq!(why(&sealed(newer)), Unreadable::OtherVersion(3));
     let mut flipped = bytes;
     flipped[200] ^= 1;
     assert!(matches!(why(&flipped), Unreadable::Damaged(why) if why.contains("checksum")));
@@ -155,9 +156,10 @@ fn the_largest_snapshot_is_as_long_as_stated() {
         role: "r".repeat(NAME_BYTES_MAX),
         summary: "s".repeat(crate::node::SUMMARY_BYTES_MAX),
         run: "x".repeat(crate::node::RUN_BYTES_MAX),
+        surface: "x".repeat(crate::node::SURFACE_BYTES_MAX),
     };
-    let Record { name, kind, role, summary, run } = texts;
-    let mut longest = SavedNode { name, kind, role, summary, run, ..node(0, "a", Status::Claimed) };
+    let Record { name, kind, role, summary, run, surface } = texts;
+    let mut longest = SavedNode { name, kind, role, summary, run, surface, ..node(0, "a", Status::Claimed) };
     longest.holder = Some("h".repeat(NAME_BYTES_MAX));
     let bytes = Snapshot { groups: vec![], nodes: vec![longest], edges: vec![], ..small() }.encode().len();
     assert_eq!(bytes, HEADER_BYTES + NODE_BYTES_MIN + NAME_BYTES_MAX + RECORD_BYTES_MAX + CHECKSUM_BYTES);
@@ -171,7 +173,7 @@ prop_compose! {
     fn any_node()(
         slot in 0..NODES as u16, generation in 0..=GENERATION_MAX, status in 0..5usize, archived in any::<bool>(),
         holder in "[a-z]{1,9}", named in any::<bool>(), id in any::<u128>(), name in "[A-Z]{1,9}",
-        kind in any_text(9), role in any_text(9), summary in any_text(40), run in any_text(40),
+        kind in any_text(9), role in any_text(9), summary in any_text(40), run in any_text(40), surface in any_text(9),
         (cost, created_at_ms, updated_at_ms, finished) in any::<(u32, u64, u64, u64)>(),
         (max_attempts, retry_delay_ms, group, attempts) in (any::<u16>(), any::<u32>(), 0..3u8, any::<u64>()),
     ) -> SavedNode {
@@ -182,7 +184,7 @@ prop_compose! {
             id: if named { NodeId::of_name(&name) } else { NodeId(id) },
             slot, generation, status, archived: ended && archived,
             holder: (status == Status::Claimed).then(|| format!("{holder}{slot}")),
-            name, kind, role, summary, run, cost, parent: None, born: u64::from(slot), max_attempts, retry_delay_ms, group,
+            name, kind, role, summary, run, surface, cost, parent: None, born: u64::from(slot), max_attempts, retry_delay_ms, group,
             attempts_from: attempts % (generation + 1),
             created_at_ms, updated_at_ms,
             finished_at_ms: (ended && finished != 0).then_some(finished),
