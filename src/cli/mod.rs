@@ -11,6 +11,7 @@ mod context;
 mod escape;
 mod exit;
 mod export;
+mod fsck;
 mod get;
 mod group;
 mod import;
@@ -92,6 +93,7 @@ enum Verb {
     Snapshot(snapshot::SnapshotArgs),
     Restore(snapshot::RestoreArgs),
     Stats(stats::StatsArgs),
+    Fsck(fsck::FsckArgs),
     Util(util::UtilArgs),
 }
 
@@ -145,6 +147,7 @@ fn dispatch(context: &Context, verb: Verb) -> Result<Exit, CliError> {
         Verb::Snapshot(args) => snapshot::snapshot(context, args),
         Verb::Restore(args) => snapshot::restore(context, args),
         Verb::Stats(args) => stats::run(context, args),
+        Verb::Fsck(args) => fsck::run(context, args),
         Verb::Util(args) => util::run(context, args),
     }
 }
