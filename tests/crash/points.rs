@@ -9,8 +9,49 @@ use tenure::probe;
 
 use crate::world::World;
 
-/// Pid and start time of a process that does not exist.
+/// Pid and start time of two processes that do not exist.
 const GONE: (u32, u64) = (4_194_303, 1);
+const GONE_BEFORE: (u32, u64) = (4_194_302, 1);
+
+/// How much of a verb is one step.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Promise {
+    /// All of it.
+    Whole,
+    /// What it does to each node. A reclaim takes back one claim after the other, and so do `claim` and `claim-next` before
+    /// they look for a node: if they took back all in one step, a holder whose lease is renewed meanwhile would have to
+    /// stop all others from being taken back. A table that is full is pruned in a step before the addition: that which
+    /// was pruned had ended and was in nobody's way, and the two in one step would refuse every addition that is late.
+    EachNode,
+    /// It is many verbs.
+    Nothing,
+}
+
+/// What is promised of a verb.
+pub(crate) fn promise(verb: &str) -> Promise {
+    match verb.split(' ').next().unwrap_or_default() {
+        "reclaim" | "claim" | "next" | "kclaim" | "knext" | "wait" | "upsert" | "import" | "import-and-touch" => {
+            Promise::EachNode
+        }
+        _ => Promise::Whole,
+    }
+}
+
+/// Whether a dump after a death is what the promise allows, between the dumps before and after the whole verb.
+pub(crate) fn is_kept(promise: Promise, dump: &[String], fine: &[Vec<String>], between: &[String]) -> bool {
+    let name = |line: &String| line.split(' ').next().map(str::to_owned);
+    match promise {
+        Promise::Nothing => true,
+        _ if fine.iter().any(|one| one == dump) => true,
+        Promise::Whole => false,
+        Promise::EachNode => {
+            let known = |line: &String| fine.iter().flatten().chain(between).any(|one| one == line);
+            let stays = |line: &&String| fine.iter().all(|one| one.iter().any(|other| name(other) == name(line)));
+            let there = |line: &String| dump.iter().any(|one| name(one) == name(line));
+            dump.iter().all(known) && fine.iter().flatten().filter(stays).all(there)
+        }
+    }
+}
 
 /// Says how many points a scenario had, to whoever runs this and to the file that the environment names.
 pub(crate) fn tried(scenario: &str, points: u64) {
@@ -29,11 +70,18 @@ pub(crate) fn script(text: &str) -> Vec<&str> {
 pub(crate) fn prepare(setup: &str, owner: Option<(u32, u64)>) -> (Rc<World>, Rc<World>) {
     let others = World::new();
     let stopped = others.opened_as(owner);
+    let died = others.opened_as(Some(GONE_BEFORE));
     for verb in script(setup) {
-        // `!` before a verb: by the process under test.
-        let answer = match verb.strip_prefix('!') {
-            Some(own) => stopped.run(own),
-            None => others.run(verb),
+        // `!` before a verb: by the process under test. `@K`: by one that dies before its K-th write.
+        let answer = if let Some(own) = verb.strip_prefix('!') {
+            stopped.run(own)
+        } else if let Some((at, verb)) = verb.strip_prefix('@').and_then(|rest| rest.split_once(' ')) {
+            probe::arm(at.parse().unwrap(), true, probe::die);
+            let answer = catch_unwind(AssertUnwindSafe(|| died.run(verb)));
+            assert!(probe::disarm() && answer.is_err(), "{verb} makes fewer than {at} writes");
+            "died".into()
+        } else {
+            others.run(verb)
         };
         if std::env::var_os("SHOW").is_some() {
             eprintln!("    {verb}: {answer}");
@@ -47,11 +95,19 @@ pub(crate) fn crash(setup: &str, verb: &str) -> Vec<String> {
     let mut fine = Vec::new();
     let (_, others) = prepare(setup, Some(GONE));
     fine.push(others.dump());
+    others.run("reclaim");
+    let between = others.dump();
     let (stopped, others) = prepare(setup, Some(GONE));
-    // A verb of several words separated by `,`: it may also stop between them.
     stopped.run(verb);
     fine.push(others.dump());
+    if setup.contains('@') {
+        // Whoever writes first finishes what an earlier dead one began; it may die behind that. This changes nothing else.
+        let (_, others) = prepare(setup, Some(GONE));
+        others.run("group g 1");
+        fine.push(others.dump());
+    }
     drop((stopped, others));
+    let promise = promise(verb);
     for k in 0.. {
         let (stopped, others) = prepare(setup, Some(GONE));
         probe::arm(k, true, probe::die);
@@ -59,20 +115,48 @@ pub(crate) fn crash(setup: &str, verb: &str) -> Vec<String> {
         let ran = probe::disarm();
         let mut bad = |what: String| found.push(format!("[{setup}] {verb} killed at write {k}: {what}"));
         let after = others.dump();
-        if !fine.contains(&after) {
+        if !is_kept(promise, &after, &fine, &between) {
             bad(format!("half done: {after:#?} is none of {fine:#?}"));
         }
-        for check in [World::check, World::every_verb, World::check, World::drain, World::check] {
-            match catch_unwind(AssertUnwindSafe(|| check(&others))) {
-                Ok(Ok(())) => {}
-                Ok(Err(what)) => bad(what),
-                Err(_) => bad("panic".into()),
-            }
-        }
+        aftermath(&others).into_iter().for_each(&mut bad);
         if !ran {
             assert!(answer.is_ok());
             tried(&format!("crash [{setup}] {verb}"), k);
             return found;
+        }
+    }
+    found
+}
+
+/// How many writes a verb makes.
+pub(crate) fn writes(setup: &str, verb: &str) -> u64 {
+    for k in 0.. {
+        let (stopped, _others) = prepare(setup, Some(GONE));
+        probe::arm(k, true, probe::die);
+        let _ = catch_unwind(AssertUnwindSafe(|| stopped.run(verb)));
+        if !probe::disarm() {
+            return k;
+        }
+    }
+    0
+}
+
+/// What others find wrong after a death: with the table as it is, after every verb, and after all is done.
+pub(crate) fn aftermath(others: &World) -> Vec<String> {
+    let mut found = Vec::new();
+    let steps: [(&str, fn(&World) -> Result<(), String>); 6] = [
+        ("at once", World::check),
+        ("every verb", World::every_verb),
+        ("after every verb", World::check),
+        ("drain", World::drain),
+        ("after the drain", World::check),
+        ("leaks", World::no_leak),
+    ];
+    for (when, step) in steps {
+        match catch_unwind(AssertUnwindSafe(|| step(others))) {
+            Ok(Ok(())) => {}
+            Ok(Err(what)) => found.push(format!("{when}: {what}")),
+            Err(_) => found.push(format!("{when}: panic")),
         }
     }
     found
