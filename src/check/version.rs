@@ -10,6 +10,9 @@ use crate::id::NodeId;
 use crate::layout::{EDGES, HOLDERS, INDEX, NODES, STEPS, edge_bits, edge_parts};
 use crate::word::{GENERATION_MAX, TextOf, TextRef};
 
+/// Creation numbers begin with the milliseconds since the boot, so half of them last for seventeen years.
+const NEXT_BORN_MAX: u64 = u64::MAX / 2;
+
 /// The highest mode that an edge has.
 const MODE_MAX: u16 = 2;
 
@@ -242,6 +245,13 @@ fn order(raw: &Raw, found: &mut Found) {
 }
 
 fn births(raw: &Raw, found: &mut Found) {
+    if raw.next_born > NEXT_BORN_MAX {
+        found.add(
+            Code::CreationNumber,
+            "version",
+            format!("the next creation number is {}, near the last", raw.next_born),
+        );
+    }
     let mut known = BTreeMap::new();
     for slot in raw.nodes() {
         if raw.born[slot] >= raw.next_born {

@@ -35,6 +35,7 @@ mod upsert;
 mod util;
 mod why;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -60,7 +61,7 @@ Exit codes: 0 done, 1 refused by the state of the graph, 2 usage, 3 nothing read
 /// compare-and-swap on one file that all of them map: there is no server.
 #[derive(Debug, Parser)]
 #[command(name = "tenure", version, after_help = AFTER_HELP)]
-struct Cli {
+pub(crate) struct Cli {
     #[command(flatten)]
     global: GlobalArgs,
     #[command(subcommand)]
@@ -100,11 +101,16 @@ enum Verb {
 /// Runs the program.
 pub fn main() -> ExitCode {
     sigbus::install();
-    let exit = match Cli::try_parse() {
+    let exit = match parse(std::env::args_os()) {
         Ok(cli) => start(cli),
         Err(error) => report::command_line(&error),
     };
     exit.into()
+}
+
+/// Reads a command line, the program's name first.
+pub(crate) fn parse<S: Into<OsString> + Clone>(words: impl IntoIterator<Item = S>) -> Result<Cli, clap::Error> {
+    Cli::try_parse_from(words)
 }
 
 /// The command line as clap knows it, for what is made from it: completions and manual pages.

@@ -76,7 +76,9 @@ fn from_leases_that_have_run_out() {
 
 #[test]
 fn from_a_full_table() {
-    let setup = format!("{FULL};link n1 n2;complete n8 done summary=q;complete n7 failed;complete n6 done;complete n5 cancelled;claim w1 n1;register w2");
+    let setup = format!(
+        "{FULL};link n1 n2;complete n8 done summary=q;complete n7 failed;complete n6 done;complete n5 cancelled;claim w1 n1;register w2"
+    );
     let verbs = [
         "upsert n9 needs=n1",
         "import n9 n10",

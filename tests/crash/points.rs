@@ -162,22 +162,73 @@ pub(crate) fn aftermath(others: &World) -> Vec<String> {
     found
 }
 
-/// Outcome of `verb` among `others`, in one order.
-fn in_order(setup: &str, verb: &str, others: &[&str], after: &[&str], at: usize, owner: Option<(u32, u64)>) -> String {
+/// What a `next` does instead of giving out the first node. While another claimer is stopped between choosing a node and
+/// claiming it, `claim-next` gives out the next one, or finds nothing: that is promised for half a second, and no order of
+/// whole verbs shows it.
+#[derive(Clone)]
+enum Instead {
+    /// This one is claimed.
+    Claim(String),
+    Nothing,
+}
+
+/// Outcome of `verb` among `others`, in one order; `instead` says what the verb with that number does, the stopped one
+/// being the first.
+fn in_order(
+    setup: &str,
+    verb: &str,
+    others: &[&str],
+    after: &[&str],
+    at: usize,
+    owner: Option<(u32, u64)>,
+    instead: Option<&(usize, Instead)>,
+) -> String {
     let (own, world) = prepare(setup, owner);
+    let run = |world: &World, number: usize, verb: &str| match instead.filter(|(which, _)| *which == number) {
+        Some((_, Instead::Claim(node))) => {
+            let words: Vec<&str> = verb.split(' ').collect();
+            world.run(&format!("claim {} {node}", words.get(1).copied().unwrap_or_default()))
+        }
+        Some((_, Instead::Nothing)) => "nothing is ready".into(),
+        None => world.run(verb),
+    };
     let mut answers = vec![String::new(); others.len() + 1];
     for (i, other) in others.iter().enumerate() {
         if i == at {
-            answers[0] = own.run(verb);
+            answers[0] = run(&own, 0, verb);
         }
-        answers[i + 1] = world.run(other);
+        answers[i + 1] = run(&world, i + 1, other);
     }
     if at == others.len() {
-        answers[0] = own.run(verb);
+        answers[0] = run(&own, 0, verb);
     }
     answers.extend(after.iter().map(|verb| world.run(verb)));
     let all: Vec<&str> = others.iter().chain(after).copied().collect();
     show(verb, &all, &answers, &world)
+}
+
+/// The outcomes of every order in which one `next` gives out another node, or none.
+fn with_another_next(
+    setup: &str,
+    verb: &str,
+    others: &[&str],
+    after: &[&str],
+    owner: Option<(u32, u64)>,
+) -> Vec<String> {
+    let mut outcomes = Vec::new();
+    let names: Vec<String> = {
+        let (_, world) = prepare(setup, owner);
+        world.dump().iter().filter_map(|line| line.split(' ').next().map(str::to_owned)).collect()
+    };
+    let verbs = std::iter::once(verb).chain(others.iter().copied());
+    for number in verbs.enumerate().filter(|(_, verb)| verb.starts_with("next ")).map(|(number, _)| number) {
+        for what in names.iter().cloned().map(Instead::Claim).chain([Instead::Nothing]) {
+            let instead = (number, what);
+            outcomes
+                .extend((0..=others.len()).map(|at| in_order(setup, verb, others, after, at, owner, Some(&instead))));
+        }
+    }
+    outcomes
 }
 
 fn show(verb: &str, others: &[&str], answers: &[String], world: &World) -> String {
@@ -204,7 +255,9 @@ pub(crate) fn pause(setup: &str, verb: &str, others: &str) -> Vec<String> {
     let after = script(after);
     // As a thread of the same process, and as another one that lives.
     for owner in [None, Some((parent, start))] {
-        let orders: Vec<String> = (0..=list.len()).map(|at| in_order(setup, verb, &list, &after, at, owner)).collect();
+        let mut orders: Vec<String> =
+            (0..=list.len()).map(|at| in_order(setup, verb, &list, &after, at, owner, None)).collect();
+        let mut others_were_added = false;
         let mut seen = Vec::new();
         for k in 0.. {
             let (own, world) = prepare(setup, owner);
@@ -228,6 +281,10 @@ pub(crate) fn pause(setup: &str, verb: &str, others: &str) -> Vec<String> {
             answers.extend(after.iter().map(|verb| world.run(verb)));
             let all: Vec<&str> = list.iter().chain(&after).copied().collect();
             let outcome = show(verb, &all, &answers, &world);
+            if differs(&outcome, &orders).is_some() && !others_were_added {
+                others_were_added = true;
+                orders.extend(with_another_next(setup, verb, &list, &after, owner));
+            }
             if let Some(what) = differs(&outcome, &orders).filter(|_| !seen.contains(&outcome)) {
                 found.push(format!(
                     "[{setup}] {verb} stopped at access {k}, none of the orders gives {what}\n{outcome}"

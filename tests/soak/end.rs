@@ -19,7 +19,7 @@ pub fn judge(dir: &Path, table: &Table) -> String {
     assert_eq!(after.counts.reserved, 0, "somebody who is gone has something in hand: {after:#?}");
     let mut told = deeds(dir);
     let left_over = before.counts.left_over;
-    write!(told, "{rest} nodes done afterwards; {} nodes in the table, all done; {left_over} marks of killed processes, all taken over", after.counts.nodes)
+    write!(told, "{rest} nodes done afterwards; {} nodes in the table, all done; {left_over} marks of killed processes, no place lost", after.counts.nodes)
         .expect("text");
     no_leak(dir, table);
     told

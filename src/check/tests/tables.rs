@@ -105,6 +105,7 @@ const CASES: &[Case] = &[
     (Code::Order, "two places exchanged", |_, v| put(&v.order[0], get(&v.order[0]).rotate_left(16))),
     (Code::Order, "a place misnamed", |_, v| flip(&v.rank[0], 1)),
     (Code::CreationNumber, "to come", |_, v| put(&v.next_born, 1)),
+    (Code::CreationNumber, "used up", |_, v| put(&v.next_born, u64::MAX)),
     (Code::UnknownGroup, "group 9", |_, v| put(&v.policy[A], PolicyWord::new(0, 0, 9))),
     (Code::GroupLimit, "no seats", |_, v| put(&v.group_limit[1], 0)),
     (Code::GroupLimit, "seats for more than all", |_, v| put(&v.group_limit[1], NODES as u64 + 1)),
