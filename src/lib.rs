@@ -49,9 +49,11 @@
 //! | `table` | the transitions: every change of a shared word, with its compare-and-swap |
 //! | [`snapshot`] | the whole table as one checksummed file |
 //! | `verbs` | the API: [`Table`], [`Worker`], [`Claim`] |
+//! | [`check`] | everything that must hold of a table or a snapshot, looked at |
 //! | [`formats`] | graphs as files: JSON Lines, WfFormat, drawings |
 //! | [`run`] | the worker loop around a command |
 
+pub mod check;
 mod clock;
 mod derive;
 pub mod error;

@@ -42,6 +42,13 @@ pub(crate) struct Region {
     fork_mark: MmapRaw,
 }
 
+/// What a mapping is for.
+#[derive(Clone, Copy)]
+enum Access {
+    Write,
+    Look,
+}
+
 /// How opening went.
 pub(crate) enum Opened {
     Found(Region),
@@ -139,7 +146,7 @@ impl Region {
             let why = format!("it is {} bytes long, shorter than a header", meta.len());
             return Err(OpenError::NotATable { path: path.to_owned(), why });
         }
-        let region = Region::map(file, path)?;
+        let region = Region::map(file, path, Access::Write)?;
         region.check_header(path)?;
         let versions = region.fixed_header_only().versions.load(Ordering::Acquire);
         let expected = file_bytes(usize::try_from(versions).unwrap_or(usize::MAX).min(VERSIONS_MAX));
@@ -151,10 +158,53 @@ impl Region {
         Ok(region)
     }
 
-    fn map(file: File, path: &Path) -> Result<Region, OpenError> {
+    /// Opens any file that this build's tables have the form of, also one of another boot or another name, to look at it and
+    /// nothing else: the mapping is read-only, so a write would be a fault of this program and not of the table.
+    ///
+    /// # Errors
+    /// [`OpenError`] when it is no file of this form, so that there is nothing to look at.
+    pub(crate) fn open_to_look(path: &Path) -> Result<Region, OpenError> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let file = File::from(rustix::fs::open(path, flags, Mode::empty()).map_err(io("open", path))?);
+        let meta =
+            file.metadata().map_err(|source| OpenError::Io { what: "look at", path: path.to_owned(), source })?;
+        if !meta.is_file() {
+            return Err(OpenError::NotAFile { path: path.to_owned(), what: "not a regular file" });
+        }
+        if meta.len() < size_of::<crate::layout::Header>() as u64 {
+            let why = format!("it is {} bytes long, shorter than a header", meta.len());
+            return Err(OpenError::NotATable { path: path.to_owned(), why });
+        }
+        let region = Region::map(file, path, Access::Look)?;
+        region.check_build(path)?;
+        let least = file_bytes(VERSIONS_INITIAL);
+        if meta.len() < least {
+            let why = format!("it is {} bytes long and should be {least} at least: it was cut", meta.len());
+            return Err(OpenError::Damaged { path: path.to_owned(), why });
+        }
+        region.backed.store(VERSIONS_INITIAL, Ordering::Relaxed);
+        Ok(region)
+    }
+
+    /// The path of this boot's table.
+    ///
+    /// # Errors
+    /// [`OpenError`] when the directory is not one for tables.
+    pub(crate) fn path_of(at: &Location) -> Result<std::path::PathBuf, OpenError> {
+        at.check()?;
+        Ok(at.dir().join(file_name(boot_id(at.dir())?)))
+    }
+
+    fn map(file: File, path: &Path, access: Access) -> Result<Region, OpenError> {
         let failed = |source| OpenError::Io { what: "map", path: path.to_owned(), source };
         let len = usize::try_from(file_bytes(VERSIONS_MAX)).unwrap_or(usize::MAX);
-        let map = MmapOptions::new().len(len).map_raw(&file).map_err(failed)?;
+        let mut options = MmapOptions::new();
+        let options = options.len(len);
+        let map = match access {
+            Access::Write => options.map_raw(&file),
+            Access::Look => options.map_raw_read_only(&file),
+        };
+        let map = map.map_err(failed)?;
         let fork_mark = MmapOptions::new().len(4096).map_anon().map_err(failed)?;
         let fork_mark = MmapRaw::from(fork_mark);
         // SAFETY: the page is this mapping's own; in this process its contents stay, in a forked child they are dropped
@@ -167,7 +217,7 @@ impl Region {
     }
 
     /// Compares the header with this build.
-    fn check_header(&self, path: &Path) -> Result<(), OpenError> {
+    fn check_build(&self, path: &Path) -> Result<(), OpenError> {
         let header = self.fixed_header_only();
         let word = |w: &crate::sync::Shared<u64>| w.load(Ordering::Acquire);
         let path = path.to_owned();
@@ -185,6 +235,15 @@ impl Region {
         if word(&header.fingerprint) != FINGERPRINT || word(&header.capacity) != NODES as u64 {
             return Err(OpenError::OtherVersion { path, why: "its capacities or offsets differ".into() });
         }
+        Ok(())
+    }
+
+    /// Compares the header with this build and this boot.
+    fn check_header(&self, path: &Path) -> Result<(), OpenError> {
+        self.check_build(path)?;
+        let header = self.fixed_header_only();
+        let word = |w: &crate::sync::Shared<u64>| w.load(Ordering::Acquire);
+        let path = path.to_owned();
         if word(&header.ready) != 1 {
             return Err(OpenError::Damaged { path, why: "it was never finished".into() });
         }
@@ -250,7 +309,7 @@ impl Region {
             }
             other => io("reserve room for", path)(other),
         })?;
-        let region = Region::map(file, path)?;
+        let region = Region::map(file, path, Access::Write)?;
         let header = region.fixed_header_only();
         let put = |w: &crate::sync::Shared<u64>, value| w.store(value, Ordering::Relaxed);
         put(&header.magic, MAGIC);

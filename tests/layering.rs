@@ -37,6 +37,13 @@ const LAYERS: &[(&str, &[&str])] = &[
             "snapshot", "standing", "sync", "table", "word",
         ],
     ),
+    (
+        "check",
+        &[
+            "clock", "error", "graph", "id", "layout", "location", "node", "process", "record", "region", "snapshot",
+            "sync", "table", "verbs", "word",
+        ],
+    ),
     ("formats", &["error", "id", "node", "verbs"]),
     ("run", &["error", "formats", "id", "node", "verbs"]),
     ("admission", &["error", "id"]),

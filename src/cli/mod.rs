@@ -11,6 +11,7 @@ mod context;
 mod escape;
 mod exit;
 mod export;
+mod fsck;
 mod get;
 mod group;
 mod import;
@@ -34,6 +35,7 @@ mod upsert;
 mod util;
 mod why;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -59,7 +61,7 @@ Exit codes: 0 done, 1 refused by the state of the graph, 2 usage, 3 nothing read
 /// compare-and-swap on one file that all of them map: there is no server.
 #[derive(Debug, Parser)]
 #[command(name = "tenure", version, after_help = AFTER_HELP)]
-struct Cli {
+pub(crate) struct Cli {
     #[command(flatten)]
     global: GlobalArgs,
     #[command(subcommand)]
@@ -92,17 +94,23 @@ enum Verb {
     Snapshot(snapshot::SnapshotArgs),
     Restore(snapshot::RestoreArgs),
     Stats(stats::StatsArgs),
+    Fsck(fsck::FsckArgs),
     Util(util::UtilArgs),
 }
 
 /// Runs the program.
 pub fn main() -> ExitCode {
     sigbus::install();
-    let exit = match Cli::try_parse() {
+    let exit = match parse(std::env::args_os()) {
         Ok(cli) => start(cli),
         Err(error) => report::command_line(&error),
     };
     exit.into()
+}
+
+/// Reads a command line, the program's name first.
+pub(crate) fn parse<S: Into<OsString> + Clone>(words: impl IntoIterator<Item = S>) -> Result<Cli, clap::Error> {
+    Cli::try_parse_from(words)
 }
 
 /// The command line as clap knows it, for what is made from it: completions and manual pages.
@@ -145,6 +153,7 @@ fn dispatch(context: &Context, verb: Verb) -> Result<Exit, CliError> {
         Verb::Snapshot(args) => snapshot::snapshot(context, args),
         Verb::Restore(args) => snapshot::restore(context, args),
         Verb::Stats(args) => stats::run(context, args),
+        Verb::Fsck(args) => fsck::run(context, args),
         Verb::Util(args) => util::run(context, args),
     }
 }

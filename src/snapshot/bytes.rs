@@ -28,7 +28,7 @@ use crate::node::{OnFailure, Status};
 use crate::record::{RECORD_BYTES_MAX, Record};
 use crate::word::{GENERATION_MAX, LEASE_MS_MAX};
 
-const MAGIC: [u8; 8] = *b"tensnap\n";
+pub(crate) const MAGIC: [u8; 8] = *b"tensnap\n";
 
 /// Counts up whenever a byte of a snapshot changes its meaning.
 pub(crate) const FORMAT: u32 = 2;
@@ -286,76 +286,117 @@ impl<'a> Bytes<'a> {
 impl Snapshot {
     /// Whether a table could hold this. Loops are left to whoever builds the graph.
     fn checked(self) -> Result<Snapshot, Unreadable> {
+        match self.problems().into_iter().next() {
+            Some(why) => Err(Unreadable::Damaged(why)),
+            None => Ok(self),
+        }
+    }
+
+    /// Everything in it that no table could hold, but for loops.
+    pub(crate) fn problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
         if !(1..=LEASE_MS_MAX).contains(&self.lease_ms) {
-            return damaged("its default lease is out of range");
+            problems.push("its default lease is out of range".into());
         }
         if self.floor > GENERATION_MAX {
-            return damaged("new nodes begin past the last generation");
+            problems.push("new nodes begin past the last generation".into());
         }
-        let mut present = [false; NODES];
-        let mut last = None;
+        self.check_nodes(&mut problems);
+        self.check_edges(&mut problems);
+        self.check_groups(&mut problems);
+        problems
+    }
+
+    fn check_nodes(&self, problems: &mut Vec<String>) {
+        if self.nodes.windows(2).any(|two| two[0].slot >= two[1].slot) {
+            problems.push("its nodes are not in order".into());
+        }
         for node in &self.nodes {
-            if last >= Some(node.slot) {
-                return damaged("its nodes are not in order");
+            if usize::from(node.slot) >= NODES {
+                problems.push(format!("node {}: a number past the last slot", node.id));
             }
-            last = Some(node.slot);
-            match present.get_mut(usize::from(node.slot)) {
-                Some(there) => *there = true,
-                None => return damaged("a node has a number past the last slot"),
-            }
-            if let Some(why) = what_is_wrong(node) {
-                return damaged(format!("node {}: {why}", node.id));
-            }
+            problems.extend(what_is_wrong(node).map(|why| format!("node {}: {why}", node.id)));
         }
         let mut ids: Vec<NodeId> = self.nodes.iter().map(|node| node.id).collect();
         ids.sort_unstable();
         let mut holders: Vec<&String> = self.nodes.iter().filter_map(|node| node.holder.as_ref()).collect();
         holders.sort_unstable();
         if ids.windows(2).any(|two| two[0] == two[1]) {
-            return damaged("a node stands in it twice");
+            problems.push("a node stands in it twice".into());
         }
         if holders.windows(2).any(|two| two[0] == two[1]) {
-            return damaged("one holder has two claims in it");
+            problems.push("one holder has two claims in it".into());
+        }
+    }
+
+    fn check_edges(&self, problems: &mut Vec<String>) {
+        let mut present = [false; NODES];
+        for node in &self.nodes {
+            if let Some(there) = present.get_mut(usize::from(node.slot)) {
+                *there = true;
+            }
         }
         let is_there = |slot: u16| present.get(usize::from(slot)).copied().unwrap_or(false);
         if self.nodes.iter().any(|node| node.parent.is_some_and(|p| p == node.slot || !is_there(p))) {
-            return damaged("a node belongs under none or itself");
+            problems.push("a node belongs under none or itself".into());
         }
         if self.edges.iter().any(|e| e.child == e.parent || !is_there(e.child) || !is_there(e.parent)) {
-            return damaged("an edge leads nowhere");
+            problems.push("an edge leads nowhere".into());
         }
         if self.edges.windows(2).any(|two| (two[0].child, two[0].parent) >= (two[1].child, two[1].parent)) {
-            return damaged("its edges are not in order");
+            problems.push("its edges are not in order".into());
         }
-        self.check_groups()?;
-        Ok(self)
     }
-}
 
-impl Snapshot {
-    fn check_groups(&self) -> Result<(), Unreadable> {
+    fn check_groups(&self, problems: &mut Vec<String>) {
         let mut known = [false; GROUPS];
         let mut names: Vec<&String> = self.groups.iter().map(|group| &group.name).collect();
         names.sort_unstable();
         if names.windows(2).any(|two| two[0] == two[1]) {
-            return damaged("a group stands in it twice");
+            problems.push("a group stands in it twice".into());
         }
         if self.groups.windows(2).any(|two| two[0].number >= two[1].number) {
-            return damaged("its groups are not in order");
+            problems.push("its groups are not in order".into());
         }
         for SavedGroup { number, limit, name } in &self.groups {
             let bad_name =
                 matches!(check_name("group", name), Err(why) if !matches!(why, NameError::LooksLikeAnId { .. }));
             if *number == 0 || bad_name || !(1..=NODES as u32).contains(limit) {
-                return damaged("a group that cannot be");
+                problems.push("a group that cannot be".into());
             }
             if let Some(known) = known.get_mut(usize::from(*number)) {
                 *known = true;
             }
         }
         let is_known = |number: u8| number == 0 || known.get(usize::from(number)) == Some(&true);
-        if self.nodes.iter().all(|node| is_known(node.group)) { Ok(()) } else { damaged("a node of no known group") }
+        if !self.nodes.iter().all(|node| is_known(node.group)) {
+            problems.push("a node of no known group".into());
+        }
     }
+}
+
+/// As much of a snapshot as its bytes give, whatever is wrong with them, and what is wrong with its frame: for whoever
+/// looks for all that is wrong. Nothing is ever restored from this.
+pub(crate) fn decode_loosely(bytes: &[u8]) -> (Option<Snapshot>, Vec<Unreadable>) {
+    let mut problems: Vec<Unreadable> = check_frame(bytes).err().into_iter().collect();
+    if matches!(problems.first(), Some(Unreadable::NotASnapshot(_) | Unreadable::OtherVersion(_))) {
+        return (None, problems);
+    }
+    let behind_format = bytes.get(MAGIC.len() + 4..).unwrap_or(&[]);
+    let content = behind_format.split_last_chunk::<CHECKSUM_BYTES>().map_or(behind_format, |(content, _)| content);
+    let mut from = Bytes(content);
+    let snapshot = from.snapshot();
+    // Of bytes whose checksum is wrong one cannot say which are; that they make no sense either adds nothing.
+    if problems.is_empty() {
+        match &snapshot {
+            None => problems.push(Unreadable::Damaged("a length or a field in it cannot be".into())),
+            Some(_) if !from.0.is_empty() => {
+                problems.push(Unreadable::Damaged("more follows after its last edge".into()))
+            }
+            Some(_) => {}
+        }
+    }
+    (snapshot, problems)
 }
 
 /// What no node of a table can be.

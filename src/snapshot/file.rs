@@ -56,6 +56,17 @@ pub(crate) enum Whose {
 
 /// Reads and checks a snapshot; writes nothing.
 pub(crate) fn read(path: &Path, whose: Whose) -> Result<Snapshot, SnapshotError> {
+    let bytes = read_bytes(path, whose)?;
+    let path = path.to_owned();
+    Snapshot::decode(&bytes).map_err(|unreadable| match unreadable {
+        Unreadable::NotASnapshot(why) => SnapshotError::NotASnapshot { path, why },
+        Unreadable::OtherVersion(found) => SnapshotError::OtherVersion { path, found, known: FORMAT },
+        Unreadable::Damaged(why) => SnapshotError::Damaged { path, why },
+    })
+}
+
+/// The bytes of a file that may be a snapshot: no more of them than a snapshot can have.
+pub(crate) fn read_bytes(path: &Path, whose: Whose) -> Result<Vec<u8>, SnapshotError> {
     let no_follow = if whose == Whose::Ours { OFlags::NOFOLLOW } else { OFlags::empty() };
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | no_follow;
     let file = match rustix::fs::open(path, flags, Mode::empty()) {
@@ -79,11 +90,7 @@ pub(crate) fn read(path: &Path, whose: Whose) -> Result<Snapshot, SnapshotError>
     let mut bytes = Vec::with_capacity(meta.len() as usize);
     // One byte more than fits, so that a file that grows meanwhile is refused and not cut.
     file.take(BYTES_MAX + 1).read_to_end(&mut bytes).map_err(io("read", &path))?;
-    Snapshot::decode(&bytes).map_err(|unreadable| match unreadable {
-        Unreadable::NotASnapshot(why) => SnapshotError::NotASnapshot { path, why },
-        Unreadable::OtherVersion(found) => SnapshotError::OtherVersion { path, found, known: FORMAT },
-        Unreadable::Damaged(why) => SnapshotError::Damaged { path, why },
-    })
+    Ok(bytes)
 }
 
 /// A snapshot written and synced under a temporary name; removed again when dropped.

@@ -1,8 +1,11 @@
 //! Crash and pause points: every access to a shared word is counted, and before the k-th the thread either dies (a panic,
 //! after which its stores do nothing) or lets other verbs run in its place and then goes on.
 //!
-//! It also has a clock of its own, and a sleep that takes no time. All of it belongs to one thread, which plays every
-//! process of a scenario.
+//! It also has a clock of its own, once somebody sets it, and a sleep that takes no time. All of it belongs to one thread,
+//! which plays every process of a scenario.
+//!
+//! A program of such a build is killed by SIGKILL before its k-th write of a shared word when the environment says so:
+//! `TENURE_KILL_AT=K`, counted from 0.
 
 use std::cell::{Cell, RefCell};
 
@@ -14,7 +17,9 @@ thread_local! {
     static AT: Cell<u64> = const { Cell::new(u64::MAX) };
     static WRITES_ONLY: Cell<bool> = const { Cell::new(false) };
     static DEAD: Cell<bool> = const { Cell::new(false) };
-    static NOW: Cell<u64> = const { Cell::new(1_000_000) };
+    static NOW: Cell<Option<u64>> = const { Cell::new(None) };
+    static KILL_AT: Option<u64> = std::env::var("TENURE_KILL_AT").ok().and_then(|at| at.parse().ok());
+    static WRITES: Cell<u64> = const { Cell::new(0) };
     static ME: Cell<Option<(u32, u64)>> = const { Cell::new(None) };
     static ASLEEP: Cell<u32> = const { Cell::new(0) };
     static ACTION: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
@@ -42,14 +47,22 @@ pub fn die() {
     std::panic::resume_unwind(Box::new(Died));
 }
 
-/// The clock of this thread, in milliseconds.
+/// The clock of this thread, in milliseconds: the kernel's until somebody sets it.
 pub fn now_ms() -> u64 {
-    NOW.get()
+    NOW.get().unwrap_or_else(|| {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+        now.tv_sec as u64 * 1_000 + now.tv_nsec as u64 / 1_000_000
+    })
 }
 
 /// Moves it.
 pub fn set_now_ms(now: u64) {
-    NOW.set(now);
+    NOW.set(Some(now));
+}
+
+/// From now on it is the kernel's again.
+pub fn unset_now() {
+    NOW.set(None);
 }
 
 /// Tables opened by this thread from now on have this pid and start time as their mark.
@@ -65,6 +78,15 @@ pub(crate) fn posed() -> Option<(u32, u64)> {
 pub(crate) fn before(write: bool) -> bool {
     if DEAD.get() {
         return false;
+    }
+    if write && let Some(at) = KILL_AT.with(|at| *at) {
+        let count = WRITES.get();
+        WRITES.set(count + 1);
+        if count == at {
+            let me = rustix::process::getpid();
+            // Of a process that is killed this does not return.
+            let _ = rustix::process::kill_process(me, rustix::process::Signal::KILL);
+        }
     }
     if AT.get() == u64::MAX || (WRITES_ONLY.get() && !write) {
         return true;
@@ -86,7 +108,7 @@ pub(crate) fn sleep(bits: u32, deadline_ms: u64) {
     ASLEEP.set(bits);
     before(false);
     if ASLEEP.replace(0) != 0 {
-        NOW.set(NOW.get().max(deadline_ms));
+        NOW.set(Some(now_ms().max(deadline_ms)));
     }
 }
 

@@ -7,6 +7,7 @@ use crate::error::Refusal;
 use crate::id::NodeId;
 use crate::node::{Completion, Ended, Granted, Outcome, Reclaimed, Seen};
 use crate::record::Record;
+use crate::standing::standings;
 use crate::sync::Ordering;
 use crate::table::finish::{Back, By, End};
 use crate::table::lease::{Lease, Taken};
@@ -339,10 +340,18 @@ impl Table {
         })
     }
 
-    /// What a reader sees of a node in the state that `word` says.
+    /// What a reader sees of a node in the state that `word` says, also when it has left that state since: a refusal must
+    /// not name the generation of one state and the status of another.
     fn seen_now(&self, slot: u16, word: NodeWord) -> Result<Seen, Refusal> {
-        let cut = self.cut()?;
-        Ok(word.status().seen(cut.seen(slot)))
+        if !word.is_open() {
+            return Ok(word.status().seen(Seen::Ready));
+        }
+        let mut cut = self.cut()?;
+        if let Some(known) = cut.words.get_mut(usize::from(slot)).filter(|known| **known != word) {
+            *known = word;
+            cut.standings = standings(&cut.graph, &cut.plan.topological, &cut.words);
+        }
+        Ok(cut.seen(slot))
     }
 
     /// The dependencies that keep a node from being done.

@@ -152,6 +152,7 @@ fn plan(
     }
     // Born now, in their old order: for how long a node has been ready is counted within a boot.
     let born = edit.graph.next_born.max(clock::lease_now_ms() << BORN_COUNT_BITS);
+    let at_their_end = Damaged { what: "the creation numbers are used up" };
     let mut graph = Graph {
         nodes: Vec::new(),
         edges: Vec::new(),
@@ -159,7 +160,7 @@ fn plan(
         holders: edit.graph.holders.clone(),
         groups: Vec::new(),
         floor,
-        next_born: born + from.nodes.len() as u64,
+        next_born: born.checked_add(from.nodes.len() as u64).ok_or(at_their_end)?,
         index: vec![0; INDEX],
     };
     put_groups(edit, &mut graph, from)?;

@@ -189,7 +189,10 @@ impl Edit<'_> {
             Some("") => 0,
             Some(name) => match self.group_number(name)? {
                 Some(number) => number,
-                None => return Ok(None),
+                None => {
+                    self.table.look_again(self.root)?;
+                    return Ok(None);
+                }
             },
         };
         let record = match new {

@@ -23,4 +23,9 @@ scenario!(crash_reopen, crash, "upsert a summary=x;upsert b needs=a;complete a d
 scenario!(crash_archive, crash, "upsert a;complete a done", "archive a");
 scenario!(crash_evict, crash, "upsert a;register w1;register w2;register w3", "claim w4 a");
 scenario!(crash_import, crash, "upsert a;complete a done summary=s", "import b c d");
-scenario!(crash_prune, crash, &format!("{FULL};complete n3 done summary=q;complete n8 done"), "upsert n9");
+scenario!(
+    crash_prune,
+    crash,
+    &format!("{FULL};complete n3 done summary=q;complete n8 done;complete n7 done;complete n6 done"),
+    "upsert n9"
+);

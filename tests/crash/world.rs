@@ -21,7 +21,7 @@ pub(crate) fn all() -> Filter {
     Filter { terminal: true, archived: true }
 }
 
-fn fresh_dir() -> Rc<tempfile::TempDir> {
+pub(crate) fn fresh_dir() -> Rc<tempfile::TempDir> {
     Rc::new(tempfile::tempdir_in("/dev/shm").unwrap())
 }
 
@@ -41,6 +41,24 @@ impl World {
         let table = Table::open(self.dir.path()).unwrap();
         probe::pose_as(None);
         World { dir: Rc::clone(&self.dir), table, workers: RefCell::default() }
+    }
+
+    /// A table that real processes work on, with the kernel's clock.
+    pub(crate) fn real() -> World {
+        probe::unset_now();
+        probe::pose_as(None);
+        let dir = fresh_dir();
+        let options = CreateOptions { lease_ms: Some(60_000), ..CreateOptions::default() };
+        let (table, _) = Table::open_or_create(dir.path(), &options).unwrap();
+        World { dir, table, workers: RefCell::default() }
+    }
+
+    /// The table that is in a directory by now.
+    pub(crate) fn found_in(dir: Rc<tempfile::TempDir>) -> World {
+        probe::unset_now();
+        probe::pose_as(None);
+        let table = Table::open(dir.path()).unwrap();
+        World { dir, table, workers: RefCell::default() }
     }
 
     /// The same table in another thread.
@@ -95,6 +113,10 @@ impl World {
         if stats.versions_reserved != 0 || stats.text_blocks_reserved != 0 {
             return Err(format!("reserved: {stats:?}"));
         }
+        let report = tenure::check::table(self.dir.path()).map_err(|e| format!("fsck: {e}"))?;
+        if !report.sound || report.counts.unjudged > 0 {
+            return Err(format!("fsck: {:?} {:?}", report.findings, report.notes));
+        }
         if self.run("holders") != "each has one" {
             return Err(format!("a holder has two: {:?}", self.dump()));
         }
@@ -139,6 +161,26 @@ impl World {
             Some(n) => Err(format!("never done: {n:?}")),
             None => Ok(()),
         }
+    }
+
+    /// Everything has been put to use again: nothing that the dead one had is missing.
+    pub(crate) fn no_leak(&self) -> Result<(), String> {
+        let stats = self.table.stats().map_err(|e| format!("stats: {e}"))?;
+        // As many buffers as a new table has are enough for one writer at a time.
+        if stats.versions > 4 {
+            return Err(format!("{} buffers for versions", stats.versions));
+        }
+        // Every block that no text needs can be written to.
+        let free = stats.text_blocks_max - stats.text_blocks;
+        let blocks = free.min(20);
+        let long = "x".repeat(104 * (blocks as usize - 2));
+        let spec = tenure::NodeSpec {
+            name: Some("za".into()),
+            run: Some(long[..long.len().min(4_000)].into()),
+            ..Default::default()
+        };
+        self.run("reopen za");
+        self.table.upsert(&spec, true).map(drop).map_err(|e| format!("{free} free blocks, and {e}"))
     }
 
     /// Every kind of change once, on nodes of its own.

@@ -1,0 +1,27 @@
+//! Linearizability (G1): histories of verbs from threads and from processes, also killed ones, against the model.
+//!
+//! A history is who called what, when the call began, what was answered and when. It is linearizable when the calls can be
+//! put into one order, in which no call that had ended comes behind one that began later, and in which the model gives
+//! the same answers. A call whose process was killed may stand in that order or not.
+//!
+//! `history` has calls and answers, `spec` the model as a judge of one call, `checker` the search for an order, `threads`
+//! and `processes` make histories. `scripts/linearize SECONDS` runs them for longer.
+//!
+//! Besides what the model says, three freedoms that the rules give are in `spec`: generations of open nodes may move by
+//! twos, `claim-next` may give out any ready node, and may find none while another claim is on its way.
+
+mod checker;
+mod history;
+#[path = "../model/mod.rs"]
+mod model;
+mod processes;
+mod spec;
+mod threads;
+
+use std::time::Duration;
+
+/// How long each maker of histories goes on.
+fn depth() -> Duration {
+    let seconds = std::env::var("TENURE_LINEARIZE_SECONDS").ok().and_then(|s| s.parse().ok());
+    Duration::from_secs(seconds.unwrap_or(3))
+}
