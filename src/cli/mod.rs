@@ -19,6 +19,7 @@ mod input;
 mod link;
 mod list;
 mod out;
+mod quick;
 mod reclaim;
 mod refusal;
 mod release;
@@ -98,7 +99,8 @@ enum Verb {
 /// Runs the program.
 pub fn main() -> ExitCode {
     sigbus::install();
-    let exit = match Cli::try_parse() {
+    // What workers call most takes a short cut; see `quick`.
+    let exit = match quick::parse(std::env::args_os().skip(1)).map_or_else(Cli::try_parse, Ok) {
         Ok(cli) => start(cli),
         Err(error) => report::command_line(&error),
     };
