@@ -16,6 +16,7 @@ struct Arrays {
     born: Vec<u64>,
     parent: Vec<Option<u16>>,
     ended: Vec<bool>,
+    dep_start: Vec<u32>,
     child_start: Vec<u32>,
     children: Vec<u16>,
 }
@@ -28,6 +29,10 @@ fn arrays(shape: &Shape) -> Arrays {
     }
     for i in 0..high {
         child_start[i + 1] += child_start[i];
+    }
+    let mut dep_start = vec![0u32];
+    for needs in &shape.needs {
+        dep_start.push(dep_start.last().copied().unwrap_or(0) + needs.len() as u32);
     }
     let mut fill = child_start.clone();
     let mut children = vec![0u16; shape.edges()];
@@ -43,6 +48,7 @@ fn arrays(shape: &Shape) -> Arrays {
         born: (0..high as u64).collect(),
         parent: vec![None; high],
         ended: vec![false; high],
+        dep_start,
         child_start,
         children,
     }
@@ -57,6 +63,7 @@ pub fn measure(shape: &Shape, times: usize) -> (f64, f64) {
         born: &arrays.born,
         parent: &arrays.parent,
         ended: &arrays.ended,
+        dep_start: &arrays.dep_start,
         child_start: &arrays.child_start,
         children: &arrays.children,
     };

@@ -322,13 +322,7 @@ pub(crate) fn write_out(
     let fill = |words: &[Shared<u64>], values: &mut dyn Iterator<Item = u64>| {
         words.iter().zip(values).for_each(|(word, value)| put(word, value));
     };
-    let mut dep_start = vec![0u32; g.nodes.len() + 1];
-    for edge in &g.edges {
-        dep_start[usize::from(edge.child) + 1] += 1;
-    }
-    for slot in 0..g.nodes.len() {
-        dep_start[slot + 1] += dep_start[slot];
-    }
+    let dep_start = g.dep_start();
     let deps: Vec<u16> = g.edges.iter().map(|e| edge_bits(e.parent, e.on_failure)).collect();
     fill(&v.dep_start, &mut pack32(&dep_start));
     fill(&v.deps, &mut pack16(&deps));
