@@ -13,7 +13,7 @@ use std::time::Duration;
 use rustix::fs::{CWD, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
-use super::bytes::{BYTES_MAX, FORMAT, Unreadable};
+use super::bytes::{self, BYTES_MAX, FORMAT, Unreadable};
 use super::lock::Lock;
 use super::{Moment, Snapshot, SnapshotError};
 use crate::clock;
@@ -56,6 +56,25 @@ pub(crate) enum Whose {
 
 /// Reads and checks a snapshot; writes nothing.
 pub(crate) fn read(path: &Path, whose: Whose) -> Result<Snapshot, SnapshotError> {
+    Snapshot::decode(&content(path, whose)?).map_err(|unreadable| told(unreadable, path))
+}
+
+/// When the snapshot in the table's directory was taken. One with the right length and checksum was written whole by this
+/// program; the rest of it is not looked at.
+fn moment(path: &Path) -> Result<Moment, SnapshotError> {
+    bytes::moment(&content(path, Whose::Ours)?).map_err(|unreadable| told(unreadable, path))
+}
+
+fn told(unreadable: Unreadable, path: &Path) -> SnapshotError {
+    let path = path.to_owned();
+    match unreadable {
+        Unreadable::NotASnapshot(why) => SnapshotError::NotASnapshot { path, why },
+        Unreadable::OtherVersion(found) => SnapshotError::OtherVersion { path, found, known: FORMAT },
+        Unreadable::Damaged(why) => SnapshotError::Damaged { path, why },
+    }
+}
+
+fn content(path: &Path, whose: Whose) -> Result<Vec<u8>, SnapshotError> {
     let no_follow = if whose == Whose::Ours { OFlags::NOFOLLOW } else { OFlags::empty() };
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | no_follow;
     let file = match rustix::fs::open(path, flags, Mode::empty()) {
@@ -79,11 +98,7 @@ pub(crate) fn read(path: &Path, whose: Whose) -> Result<Snapshot, SnapshotError>
     let mut bytes = Vec::with_capacity(meta.len() as usize);
     // One byte more than fits, so that a file that grows meanwhile is refused and not cut.
     file.take(BYTES_MAX + 1).read_to_end(&mut bytes).map_err(io("read", &path))?;
-    Snapshot::decode(&bytes).map_err(|unreadable| match unreadable {
-        Unreadable::NotASnapshot(why) => SnapshotError::NotASnapshot { path, why },
-        Unreadable::OtherVersion(found) => SnapshotError::OtherVersion { path, found, known: FORMAT },
-        Unreadable::Damaged(why) => SnapshotError::Damaged { path, why },
-    })
+    Ok(bytes)
 }
 
 /// A snapshot written and synced under a temporary name; removed again when dropped.
@@ -152,8 +167,8 @@ impl Temporary {
     ) -> Result<Placed, SnapshotError> {
         let path = dir.join(SNAPSHOT);
         let _lock = Lock::take(dir, patience, waiting)?;
-        match read(&path, Whose::Ours) {
-            Ok(there) => match compare(taken, asked_ns, clock::lease_now_ns(), &there.taken) {
+        match moment(&path) {
+            Ok(there) => match compare(taken, asked_ns, clock::lease_now_ns(), &there) {
                 Placed::InPlace => {}
                 other => return Ok(other),
             },

@@ -130,7 +130,8 @@ impl<'m> Core<'m> {
                 return Ok(None);
             }
             let chain = block.chain.load(Ordering::Relaxed);
-            let words: Vec<u64> = block.payload.iter().map(|w| w.load(Ordering::Relaxed)).collect();
+            let mut words = [0; BLOCK_BYTES / 8];
+            words.iter_mut().zip(&block.payload).for_each(|(to, from)| *to = from.load(Ordering::Relaxed));
             // Keeps the reads above before the second look; pairs with the fence in `Draft::write`.
             fence(Ordering::Acquire);
             if block.text.load(Ordering::Relaxed) != text {
