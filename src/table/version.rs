@@ -58,6 +58,16 @@ impl<'m> InForce<'m> {
         NodeId(u128::from(word(&self.version.id_hi)) << 64 | u128::from(word(&self.version.id_lo)))
     }
 
+    /// The node in a slot; none in a free one.
+    pub(crate) fn node(&self, slot: u16) -> Option<Node> {
+        if usize::from(slot) < NODES { read_node(self.version, slot.into()) } else { None }
+    }
+
+    /// Cost of the longest chain of unfinished nodes below a live node.
+    pub(crate) fn waiting_below(&self, slot: u16) -> u64 {
+        self.version.waiting_below.get(usize::from(slot)).map_or(0, |below| below.load(Ordering::Relaxed))
+    }
+
     /// Where `slot`'s dependencies stand in `deps`.
     #[inline]
     pub(crate) fn deps(&self, slot: u16) -> std::ops::Range<usize> {
