@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{ErrorKind, Read};
+use std::sync::OnceLock;
 
 use crate::word::{OwnerWord, ProcessWord};
 
@@ -90,8 +91,13 @@ fn parse_stat(text: &[u8]) -> Option<Looked> {
     let gone = matches!(state, "X" | "x") || (state == "Z" && threads <= 1);
     Some(if gone { Looked::Gone } else { Looked::Running(start) })
 }
-/// This boot's id, as two words.
+/// This boot's id, as two words; the kernel is asked once.
 pub(crate) fn boot_id() -> Option<(u64, u64)> {
+    static KNOWN: OnceLock<Option<(u64, u64)>> = OnceLock::new();
+    *KNOWN.get_or_init(read_boot_id)
+}
+
+fn read_boot_id() -> Option<(u64, u64)> {
     let (text, length) = small_file("/proc/sys/kernel/random/boot_id").ok()?;
     let id = uuid::Uuid::try_parse_ascii(text.get(..length)?.trim_ascii()).ok()?;
     Some(id.as_u64_pair())

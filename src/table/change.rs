@@ -349,7 +349,7 @@ impl<'m> Core<'m> {
                 continue;
             };
             // Acquire: pairs with the Release in `Buffer::drop`, so that the root read next is the one it published.
-            if version.owner.compare_exchange(owner, self.me, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+            if version.owner.compare_exchange(owner, self.me()?, Ordering::AcqRel, Ordering::Relaxed).is_err() {
                 continue;
             }
             let buffer = Buffer { version, i };
@@ -368,7 +368,7 @@ impl<'m> Core<'m> {
             let owner = version.owner.load(Ordering::Acquire);
             let stamp = version.stamp.load(Ordering::Relaxed);
             let older = oldest.as_ref().is_none_or(|o| stamp < o.0);
-            if older && (owner == OwnerWord::NOBODY || (owner != self.me && crate::process::is_gone(owner))) {
+            if older && (owner == OwnerWord::NOBODY || (owner != self.me()? && crate::process::is_gone(owner))) {
                 oldest = Some((stamp, i, version, owner));
             }
         }
