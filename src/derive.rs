@@ -17,6 +17,8 @@ pub(crate) struct View<'a> {
     pub(crate) parent: &'a [Option<u16>],
     /// Whether the node has ended, by slot.
     pub(crate) ended: &'a [bool],
+    /// Where each slot's dependencies would begin, if they were listed by slot, and after the last the end.
+    pub(crate) dep_start: &'a [u32],
     /// Where each slot's children begin in `children`, and after the last the end.
     pub(crate) child_start: &'a [u32],
     /// The nodes that wait for the slot's node.
@@ -64,29 +66,47 @@ impl View<'_> {
     /// # Errors
     /// [`Loop`] when there is none.
     pub(crate) fn topological(&self) -> Result<Vec<u16>, Loop> {
-        let high = self.present.len();
-        let (family_start, family) = self.families();
-        let family_of = |slot: usize| &family[family_start[slot] as usize..family_start[slot + 1] as usize];
-        let mut before = vec![0u32; high];
-        for &child in self.children.iter() {
-            before[usize::from(child)] += 1;
+        if self.parent.iter().all(Option::is_none) {
+            return self.worked_off(|_| &[]);
         }
+        let (start, family) = self.families();
+        self.worked_off(|slot| family.get(start[slot] as usize..start[slot + 1] as usize).unwrap_or(&[]))
+    }
+
+    /// Takes away what waits for nothing until nothing is left. `family_of` tells what belongs under a slot.
+    #[inline]
+    fn worked_off<'f>(&self, family_of: impl Fn(usize) -> &'f [u16]) -> Result<Vec<u16>, Loop> {
+        let high = self.present.len();
+        let mut before: Vec<u32> = self.dep_start.windows(2).map(|ends| ends[1] - ends[0]).collect();
+        before.resize(high, 0);
         for (left, parent) in before.iter_mut().zip(self.parent) {
             *left += u32::from(parent.is_some());
         }
-        let count = self.present.iter().filter(|&&p| p).count();
+        let mut count = 0;
+        let mut free: Vec<u16> = Vec::with_capacity(high);
+        for (slot, (&present, &left)) in self.present.iter().zip(&before).enumerate().rev() {
+            count += usize::from(present);
+            if present && left == 0 {
+                free.push(slot as u16);
+            }
+        }
         let mut order: Vec<u16> = Vec::with_capacity(count);
-        order.extend((0..high).filter(|&s| self.present[s] && before[s] == 0).map(|s| s as u16));
-        let mut at = 0;
-        while let Some(&slot) = order.get(at) {
-            at += 1;
-            for &next in self.children(slot.into()).iter().chain(family_of(slot.into())) {
-                let left = &mut before[usize::from(next)];
-                *left -= 1;
-                if *left == 0 {
-                    order.push(next);
+        let mut next = free.pop();
+        while let Some(slot) = next {
+            order.push(slot);
+            let slot = usize::from(slot);
+            // The last one that comes free is taken next, without the way over `free`: a chain is followed in registers.
+            next = None;
+            for &child in self.children(slot).iter().chain(family_of(slot)) {
+                let left = &mut before[usize::from(child)];
+                *left = left.wrapping_sub(1);
+                if *left == 0
+                    && let Some(other) = next.replace(child)
+                {
+                    free.push(other);
                 }
             }
+            next = next.or_else(|| free.pop());
         }
         if order.len() == count {
             return Ok(order);
@@ -116,17 +136,16 @@ impl View<'_> {
         (start, family)
     }
 
+    /// By slot, the cost of the longest chain of unfinished nodes below it.
     pub(crate) fn chains(&self, topological: &[u16]) -> Vec<u64> {
         let mut waiting_below = vec![0u64; self.present.len()];
+        // What a slot adds to those before it: its own cost and the chain below it, or nothing once it has ended.
+        let mut adds = vec![0u64; self.present.len()];
         for &slot in topological.iter().rev() {
-            let longest = self
-                .children(slot.into())
-                .iter()
-                .map(|&child| usize::from(child))
-                .filter(|&child| !self.ended[child])
-                .map(|child| u64::from(self.cost[child]) + waiting_below[child])
-                .max();
-            waiting_below[usize::from(slot)] = longest.unwrap_or(0);
+            let slot = usize::from(slot);
+            let longest = self.children(slot).iter().map(|&child| adds[usize::from(child)]).max().unwrap_or(0);
+            waiting_below[slot] = longest;
+            adds[slot] = if self.ended[slot] { 0 } else { u64::from(self.cost[slot]) + longest };
         }
         waiting_below
     }
@@ -152,6 +171,7 @@ mod tests {
         born: Vec<u64>,
         parent: Vec<Option<u16>>,
         ended: Vec<bool>,
+        dep_start: Vec<u32>,
         child_start: Vec<u32>,
         children: Vec<u16>,
     }
@@ -159,19 +179,21 @@ mod tests {
     fn graph(high: usize, edges: &[(u16, u16)]) -> Owned {
         let mut edges = edges.to_vec();
         edges.sort_unstable();
-        let mut child_start = vec![0u32; high + 1];
-        for &(from, _) in &edges {
-            child_start[usize::from(from) + 1] += 1;
-        }
-        for i in 0..high {
-            child_start[i + 1] += child_start[i];
-        }
+        let starts = |ends: &mut dyn Iterator<Item = u16>| {
+            let mut start = vec![0u32; high + 1];
+            ends.for_each(|end| start[usize::from(end) + 1] += 1);
+            (0..high).for_each(|i| start[i + 1] += start[i]);
+            start
+        };
+        let child_start = starts(&mut edges.iter().map(|e| e.0));
+        let dep_start = starts(&mut edges.iter().map(|e| e.1));
         Owned {
             present: vec![true; high],
             cost: vec![1; high],
             born: (0..high as u64).collect(),
             parent: vec![None; high],
             ended: vec![false; high],
+            dep_start,
             child_start,
             children: edges.iter().map(|e| e.1).collect(),
         }
@@ -185,6 +207,7 @@ mod tests {
                 born: &self.born,
                 parent: &self.parent,
                 ended: &self.ended,
+                dep_start: &self.dep_start,
                 child_start: &self.child_start,
                 children: &self.children,
             }

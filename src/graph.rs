@@ -164,6 +164,18 @@ impl Graph {
         &self.edges[from..from + len]
     }
 
+    /// Where each slot's dependencies begin in `edges`, and after the last the end.
+    pub(crate) fn dep_start(&self) -> Vec<u32> {
+        let mut start = vec![0u32; self.nodes.len() + 1];
+        for edge in &self.edges {
+            start[usize::from(edge.child) + 1] += 1;
+        }
+        for slot in 0..self.nodes.len() {
+            start[slot + 1] += start[slot];
+        }
+        start
+    }
+
     /// The edge that joins the two, if there is one.
     pub(crate) fn edge(&self, parent: u16, child: u16) -> Option<Edge> {
         let at = self.edges.binary_search_by_key(&(child, parent), Edge::ends).ok()?;
@@ -252,6 +264,7 @@ impl Graph {
             born: (0..high).map(|s| node(s).map_or(0, |n| n.born)).collect(),
             parent: (0..high).map(|s| node(s).and_then(|n| n.parent)).collect(),
             ended: vec![false; high],
+            dep_start: self.dep_start(),
             child_start,
             children,
         }
@@ -320,6 +333,7 @@ pub(crate) struct Arrays {
     born: Vec<u64>,
     parent: Vec<Option<u16>>,
     pub(crate) ended: Vec<bool>,
+    dep_start: Vec<u32>,
     pub(crate) child_start: Vec<u32>,
     pub(crate) children: Vec<u16>,
 }
@@ -332,6 +346,7 @@ impl Arrays {
             born: &self.born,
             parent: &self.parent,
             ended: &self.ended,
+            dep_start: &self.dep_start,
             child_start: &self.child_start,
             children: &self.children,
         }

@@ -1,7 +1,8 @@
 //! Who is alive: a process is named by pid *and* start time, so that a pid given out again is somebody else.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read};
+use std::sync::OnceLock;
 
 use crate::word::{OwnerWord, ProcessWord};
 
@@ -60,9 +61,19 @@ enum Looked {
     Unknown,
 }
 
+/// A small file of the kernel's, in one read: that is how the kernel writes them, and each further one costs a system call.
+fn small_file(path: &str) -> std::io::Result<([u8; SMALL], usize)> {
+    let mut text = [0; SMALL];
+    let length = fs::File::open(path)?.read(&mut text)?;
+    Ok((text, length))
+}
+
+/// More than any line of those files has.
+const SMALL: usize = 1_024;
+
 fn stat(pid: u32) -> Looked {
-    match fs::read(format!("/proc/{pid}/stat")) {
-        Ok(text) => parse_stat(&text).unwrap_or(Looked::Unknown),
+    match small_file(&format!("/proc/{pid}/stat")) {
+        Ok((text, length)) => text.get(..length).and_then(parse_stat).unwrap_or(Looked::Unknown),
         // A process that ends while its file is read gives ESRCH.
         Err(e) if e.kind() == ErrorKind::NotFound || e.raw_os_error() == Some(3) => Looked::Gone,
         Err(_) => Looked::Unknown,
@@ -80,10 +91,15 @@ fn parse_stat(text: &[u8]) -> Option<Looked> {
     let gone = matches!(state, "X" | "x") || (state == "Z" && threads <= 1);
     Some(if gone { Looked::Gone } else { Looked::Running(start) })
 }
-/// This boot's id, as two words.
+/// This boot's id, as two words; the kernel is asked once.
 pub(crate) fn boot_id() -> Option<(u64, u64)> {
-    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-    let id = uuid::Uuid::parse_str(text.trim()).ok()?;
+    static KNOWN: OnceLock<Option<(u64, u64)>> = OnceLock::new();
+    *KNOWN.get_or_init(read_boot_id)
+}
+
+fn read_boot_id() -> Option<(u64, u64)> {
+    let (text, length) = small_file("/proc/sys/kernel/random/boot_id").ok()?;
+    let id = uuid::Uuid::try_parse_ascii(text.get(..length)?.trim_ascii()).ok()?;
     Some(id.as_u64_pair())
 }
 

@@ -48,10 +48,7 @@ impl Record {
     /// Each field behind its length in two bytes.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(64);
-        for (_, text, _) in self.fields() {
-            bytes.extend((text.len() as u16).to_le_bytes());
-            bytes.extend(text.as_bytes());
-        }
+        put_fields(&mut bytes, self.fields().map(|(_, text, _)| text));
         bytes
     }
 
@@ -74,6 +71,14 @@ impl Record {
             surface: field(SURFACE_BYTES_MAX)?,
         };
         rest.is_empty().then_some(record)
+    }
+}
+
+/// The texts of a record, each behind its length in two bytes.
+pub(crate) fn put_fields(bytes: &mut Vec<u8>, fields: [&String; 6]) {
+    for text in fields {
+        bytes.extend((text.len() as u16).to_le_bytes());
+        bytes.extend(text.as_bytes());
     }
 }
 

@@ -20,8 +20,8 @@ use crate::layout::{
 };
 use crate::location::Location;
 use crate::process;
-use crate::sync::{LocalCounter, Ordering};
-use crate::word::RootWord;
+use crate::sync::{Bits, LocalCounter, LocalWord, Ordering};
+use crate::word::{OwnerWord, RootWord};
 
 /// What a new table is told.
 #[derive(Clone, Copy)]
@@ -38,6 +38,8 @@ pub(crate) struct Region {
     map: MmapRaw,
     /// Version buffers known to lie within the file.
     backed: LocalCounter,
+    /// This process's mark, once it was asked for.
+    me: LocalWord,
     /// A page that reads as zero in a forked child.
     fork_mark: MmapRaw,
 }
@@ -213,7 +215,12 @@ impl Region {
             .map_err(|errno| failed(errno.into()))?;
         // SAFETY: the page was mapped above, is private and writable, and nobody else knows it yet.
         unsafe { fork_mark.as_mut_ptr().write_volatile(1) };
-        Ok(Region { file, map, backed: LocalCounter::new(0), fork_mark })
+        // Whom the probe makes this process out to be when the table is opened.
+        #[cfg(tenure_crash)]
+        let me = LocalWord::new(process::this_process().map_or(0, Bits::bits));
+        #[cfg(not(tenure_crash))]
+        let me = LocalWord::new(0);
+        Ok(Region { file, map, backed: LocalCounter::new(0), me, fork_mark })
     }
 
     /// Compares the header with this build.
@@ -405,6 +412,17 @@ impl Region {
     /// Gives the file room for version buffer `i`. False: there is none on the file system.
     pub(crate) fn reserve_version(&self, i: usize) -> bool {
         i < VERSIONS_MAX && reserve(&self.file, file_bytes(i), size_of::<Version>() as u64).is_ok()
+    }
+
+    /// The mark that this process puts on what it writes into. Whoever writes has looked that it is not a forked child.
+    pub(crate) fn me(&self) -> Option<OwnerWord> {
+        let known = OwnerWord::from_bits(self.me.load(Ordering::Relaxed));
+        if known != OwnerWord::NOBODY {
+            return Some(known);
+        }
+        let me = process::this_process()?;
+        self.me.store(me.bits(), Ordering::Relaxed);
+        Some(me)
     }
 
     /// Whether this is a forked child of the process that opened the table.

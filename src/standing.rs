@@ -4,7 +4,7 @@
 //! matters. So nothing has to be undone when that one is reopened, and a process that dies between a failure and its
 //! consequences leaves nothing half done.
 
-use crate::graph::{Edge, Graph};
+use crate::graph::Graph;
 use crate::node::{OnFailure, Outcome, Seen};
 use crate::word::{NodeWord, Phase};
 
@@ -53,19 +53,25 @@ pub(crate) fn satisfies(parent: Standing, on_failure: OnFailure) -> bool {
 
 /// By slot, where each node stands; dependencies come first in `topological`. Meaningless for a free slot.
 pub(crate) fn standings(graph: &Graph, topological: &[u16], words: &[NodeWord]) -> Vec<Standing> {
+    let dep_start = graph.dep_start();
     let mut standings = vec![Standing::Ready; graph.nodes.len()];
     // Behind a failure: it cannot become ready, or done if it is claimed, by itself.
     let mut stuck = vec![false; graph.nodes.len()];
     for &slot in topological {
         let at = usize::from(slot);
-        let parents = || graph.deps(slot).iter().map(|edge: &Edge| (usize::from(edge.parent), edge.on_failure));
-        let failed = |on: OnFailure| parents().any(|(p, mode)| mode == on && standings[p].is_failure());
-        let behind = failed(OnFailure::Block) || parents().any(|(p, _)| stuck[p]);
-        let waits = parents().any(|(p, mode)| !satisfies(standings[p], mode));
+        let deps = dep_start.get(at..at + 2).and_then(|ends| graph.edges.get(ends[0] as usize..ends[1] as usize));
+        let (mut skipped, mut behind, mut waits) = (false, false, false);
+        for edge in deps.unwrap_or(&[]) {
+            let parent = standings[usize::from(edge.parent)];
+            skipped |= edge.on_failure == OnFailure::Skip && parent.is_failure();
+            behind |= edge.on_failure == OnFailure::Block && parent.is_failure();
+            behind |= stuck[usize::from(edge.parent)];
+            waits |= !satisfies(parent, edge.on_failure);
+        }
         let standing = match words[at].state().phase {
             Phase::Ended { outcome, .. } => Standing::Ended(outcome),
             Phase::Claimed { .. } => Standing::Claimed,
-            Phase::Open if failed(OnFailure::Skip) => Standing::Skipped,
+            Phase::Open if skipped => Standing::Skipped,
             Phase::Open if behind => Standing::Blocked,
             Phase::Open if waits => Standing::Todo,
             Phase::Open => Standing::Ready,

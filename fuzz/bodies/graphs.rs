@@ -20,7 +20,7 @@ fn run(format: Format, bytes: &[u8]) {
     };
     let dir = scratch();
     let (table, _) = Table::open_or_create(dir.path(), &CreateOptions::default()).expect("a table");
-    let Ok(loaded) = within("loading", || graph.load(&table)) else {
+    let Some(loaded) = within("loading", || graph.load(&table).ok()) else {
         // All or nothing.
         assert_eq!(table.stats().expect("a look").nodes, 0);
         return;

@@ -14,8 +14,11 @@ use std::time::{Duration, Instant};
 /// No verb may take longer, whatever the bytes; on a machine that does other things as well.
 const TAKES_MAX: Duration = Duration::from_secs(20);
 
+/// What a target does with some bytes.
+pub type Body = fn(&[u8]);
+
 /// The targets by name.
-pub const TARGETS: [(&str, fn(&[u8])); 5] = [
+pub const TARGETS: [(&str, Body); 5] = [
     ("table", table::run),
     ("snapshot", snapshot::run),
     ("jsonl", graphs::jsonl),

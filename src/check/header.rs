@@ -26,7 +26,7 @@ pub(super) enum Clocks {
 
 /// Checks a mapped table.
 pub(super) fn check_table(region: &Region, path: &Path) -> Report {
-    let core = Core { fixed: region.fixed(), region, me: OwnerWord::NOBODY };
+    let core = Core { fixed: region.fixed(), region };
     let mut found = Found::new(path, Kind::Table);
     let clocks = header(&core, path, &mut found);
     if root(&core, &mut found) {

@@ -6,6 +6,7 @@ use tenure::LEASE_MS_MAX;
 
 use super::context::Context;
 use super::exit::CliError;
+use super::quick::Words;
 
 /// Options that may stand before or after the verb.
 #[derive(Debug, clap::Args)]
@@ -40,6 +41,13 @@ pub struct HolderArg {
     /// Name of the worker; a worker holds one claim at a time, so give each its own
     #[arg(long, env = "TENURE_HOLDER", hide_env_values = true, value_name = "HOLDER")]
     pub holder: String,
+}
+
+impl HolderArg {
+    /// See `quick`. A holder that is not named anywhere is for clap to ask for.
+    pub fn from_words(words: &mut Words) -> Option<HolderArg> {
+        Some(HolderArg { holder: words.holder()? })
+    }
 }
 
 /// Reads a lease: seconds, fractions allowed, as whole milliseconds.

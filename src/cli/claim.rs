@@ -7,6 +7,7 @@ use super::args::{self, HolderArg};
 use super::context::Context;
 use super::exit::{CliError, Exit};
 use super::out;
+use super::quick::Words;
 
 /// Claims one node, and prints the generation that fences the claim
 ///
@@ -54,6 +55,30 @@ pub struct ClaimNextArgs {
     how: HowArgs,
 }
 
+impl ClaimArgs {
+    /// See `quick`.
+    pub fn from_words(words: &mut Words) -> Option<ClaimArgs> {
+        Some(ClaimArgs {
+            node: words.node()?,
+            holder: HolderArg::from_words(words)?,
+            generation: words.generation()?,
+            how: HowArgs::from_words(words)?,
+        })
+    }
+}
+
+impl ClaimNextArgs {
+    /// See `quick`. A line with `--wait` is left to clap.
+    pub fn from_words(words: &mut Words) -> Option<ClaimNextArgs> {
+        Some(ClaimNextArgs {
+            holder: HolderArg::from_words(words)?,
+            roles: std::iter::from_fn(|| words.option("role")).collect(),
+            wait: None,
+            how: HowArgs::from_words(words)?,
+        })
+    }
+}
+
 /// How long to wait, in milliseconds; `None` is for as long as it takes.
 #[derive(Clone, Copy, Debug)]
 struct Wait(Option<u64>);
@@ -79,6 +104,10 @@ struct HowArgs {
 }
 
 impl HowArgs {
+    fn from_words(words: &mut Words) -> Option<HowArgs> {
+        Some(HowArgs { lease: words.lease_ms()?, resume: words.flag("resume"), pid: None })
+    }
+
     /// A process that is not there is an error: the claim would come free at once.
     fn options(&self, generation: Option<u64>) -> Result<ClaimOptions, CliError> {
         if let Some(pid) = self.pid.filter(|&pid| !tenure::is_running(pid)) {

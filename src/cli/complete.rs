@@ -9,6 +9,7 @@ use super::context::Context;
 use super::escape;
 use super::exit::{CliError, Exit};
 use super::input;
+use super::quick::Words;
 
 /// Ends a node: done, failed or cancelled
 ///
@@ -38,6 +39,28 @@ pub struct CompleteArgs {
     /// Replaces the summary, at most 1,024 bytes; '' clears it, `-` reads it from standard input
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     summary: Option<String>,
+}
+
+impl CompleteArgs {
+    /// See `quick`.
+    pub fn from_words(words: &mut Words) -> Option<CompleteArgs> {
+        if words.is_holder_odd() {
+            return None;
+        }
+        let status = match words.option("status").as_deref() {
+            None | Some("done") => End::Done,
+            Some("failed") => End::Failed,
+            Some("cancelled") => End::Cancelled,
+            Some(_) => return None,
+        };
+        Some(CompleteArgs {
+            node: words.node()?,
+            status,
+            generation: words.generation()?,
+            holder: words.holder(),
+            summary: words.option("summary"),
+        })
+    }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -2,6 +2,7 @@
 
 use super::context::Context;
 use super::exit::{CliError, Exit};
+use super::quick::Words;
 use super::render;
 
 /// Shows everything about one node
@@ -9,6 +10,13 @@ use super::render;
 pub struct GetArgs {
     /// Name or id
     node: String,
+}
+
+impl GetArgs {
+    /// See `quick`.
+    pub fn from_words(words: &mut Words) -> Option<GetArgs> {
+        Some(GetArgs { node: words.node()? })
+    }
 }
 
 /// Runs the verb.

@@ -5,6 +5,7 @@ use super::context::Context;
 use super::escape;
 use super::exit::{CliError, Exit};
 use super::out;
+use super::quick::Words;
 
 /// Hands a claim back: the node is open again
 ///
@@ -26,6 +27,21 @@ pub struct ReleaseArgs {
     /// Whoever holds it; says on standard error whom it was taken from
     #[arg(long)]
     force: bool,
+}
+
+impl ReleaseArgs {
+    /// See `quick`.
+    pub fn from_words(words: &mut Words) -> Option<ReleaseArgs> {
+        if words.is_holder_odd() {
+            return None;
+        }
+        Some(ReleaseArgs {
+            node: words.node()?,
+            holder: words.holder(),
+            generation: words.generation()?,
+            force: words.flag("force"),
+        })
+    }
 }
 
 /// Runs the verb.

@@ -3,6 +3,7 @@
 use super::args::{self, HolderArg};
 use super::context::Context;
 use super::exit::{CliError, Exit};
+use super::quick::Words;
 
 /// Starts the lease of a claim again: the holder is alive
 ///
@@ -22,6 +23,18 @@ pub struct RenewArgs {
     /// A new length for the lease, in seconds [default: the length it has]
     #[arg(long, value_name = "SECS", value_parser = args::lease_ms, allow_negative_numbers = true)]
     lease: Option<u64>,
+}
+
+impl RenewArgs {
+    /// See `quick`.
+    pub fn from_words(words: &mut Words) -> Option<RenewArgs> {
+        Some(RenewArgs {
+            node: words.node()?,
+            holder: HolderArg::from_words(words)?,
+            generation: words.generation()?,
+            lease: words.lease_ms()?,
+        })
+    }
 }
 
 /// Runs the verb.

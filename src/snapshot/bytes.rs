@@ -25,7 +25,7 @@ use crate::error::NameError;
 use crate::id::{NAME_BYTES_MAX, NodeId, check_name};
 use crate::layout::{EDGES, GROUPS, NODES};
 use crate::node::{OnFailure, Status};
-use crate::record::{RECORD_BYTES_MAX, Record};
+use crate::record::{RECORD_BYTES_MAX, Record, put_fields};
 use crate::word::{GENERATION_MAX, LEASE_MS_MAX};
 
 pub(crate) const MAGIC: [u8; 8] = *b"tensnap\n";
@@ -103,7 +103,7 @@ impl Snapshot {
         let content = check_frame(bytes)?;
         let mut from = Bytes(content);
         match from.snapshot() {
-            Some(snapshot) if from.0.is_empty() => snapshot.checked(),
+            Some(snapshot) if from.0.is_empty() => snapshot.check().map(|()| snapshot),
             Some(_) => damaged("more follows after its last edge"),
             // The checksum was right: whoever wrote it wrote nonsense.
             None => damaged("a length or a field in it cannot be"),
@@ -155,9 +155,7 @@ fn put_short(bytes: &mut Vec<u8>, text: &str) {
 /// (0: not) 8 each, length 1 and name of the holder, length 2 and the texts.
 fn put_node(bytes: &mut Vec<u8>, node: &SavedNode) {
     let status = STATUSES.iter().position(|&s| s == node.status).unwrap_or(0) as u8;
-    let (name, kind, role) = (node.name.clone(), node.kind.clone(), node.role.clone());
-    let (summary, run, surface) = (node.summary.clone(), node.run.clone(), node.surface.clone());
-    let record = Record { name, kind, role, summary, run, surface }.encode();
+    let record = [&node.name, &node.kind, &node.role, &node.summary, &node.run, &node.surface];
     bytes.extend(node.id.0.to_le_bytes());
     bytes.extend(node.slot.to_le_bytes());
     bytes.extend(node.generation.to_le_bytes());
@@ -172,8 +170,25 @@ fn put_node(bytes: &mut Vec<u8>, node: &SavedNode) {
         bytes.extend(number.to_le_bytes());
     }
     put_short(bytes, node.holder.as_deref().unwrap_or(""));
-    bytes.extend((record.len() as u16).to_le_bytes());
-    bytes.extend(record);
+    let length: usize = record.iter().map(|text| 2 + text.len()).sum();
+    bytes.extend((length as u16).to_le_bytes());
+    put_fields(bytes, record);
+}
+
+/// When a snapshot was taken: reads no more of it than that, once its length and checksum are found right.
+pub(crate) fn moment(bytes: &[u8]) -> Result<Moment, Unreadable> {
+    let mut from = Bytes(check_frame(bytes)?);
+    let taken = from.u32().and_then(|_options| from.u64()).and_then(|_length| from.moment());
+    taken.ok_or_else(|| Unreadable::Damaged("it was cut short within its first bytes".into()))
+}
+
+/// So many of something, in memory that is asked for once. The count was checked.
+fn many<T>(count: usize, mut one: impl FnMut() -> Option<T>) -> Option<Vec<T>> {
+    let mut all = Vec::with_capacity(count);
+    for _ in 0..count {
+        all.push(one()?);
+    }
+    Some(all)
 }
 
 /// What is left to read. Each reader answers `None` when it does not find what it looks for.
@@ -208,27 +223,31 @@ impl<'a> Bytes<'a> {
         self.array().map(u64::from_le_bytes)
     }
 
-    /// Everything behind the format's number.
-    fn snapshot(&mut self) -> Option<Snapshot> {
-        let options = self.u32()?;
-        let _length = self.u64()?;
+    fn moment(&mut self) -> Option<Moment> {
         let boot = (self.u64()?, self.u64()?);
-        let taken = Moment {
+        Some(Moment {
             boot,
             table_created_at_ms: self.u64()?,
             version: self.u64()?,
             began_ns: self.u64()?,
             ended_ns: self.u64()?,
             taken_at_ms: self.u64()?,
-        };
+        })
+    }
+
+    /// Everything behind the format's number.
+    fn snapshot(&mut self) -> Option<Snapshot> {
+        let options = self.u32()?;
+        let _length = self.u64()?;
+        let taken = self.moment()?;
         let (lease_ms, floor) = (self.u64()?, self.u64()?);
         let [groups, nodes, edges] = [self.u32()? as usize, self.u32()? as usize, self.u32()? as usize];
         if options & !REQUIRE_FENCE != 0 || groups > GROUPS || nodes > NODES || edges > EDGES {
             return None;
         }
-        let groups = (0..groups).map(|_| self.group()).collect::<Option<Vec<_>>>()?;
-        let nodes = (0..nodes).map(|_| self.node()).collect::<Option<Vec<_>>>()?;
-        let edges = (0..edges).map(|_| self.edge()).collect::<Option<Vec<_>>>()?;
+        let groups = many(groups, || self.group())?;
+        let nodes = many(nodes, || self.node())?;
+        let edges = many(edges, || self.edge())?;
         let require_fence = options & REQUIRE_FENCE != 0;
         Some(Snapshot { taken, lease_ms, require_fence, floor, groups, nodes, edges })
     }
@@ -285,10 +304,10 @@ impl<'a> Bytes<'a> {
 
 impl Snapshot {
     /// Whether a table could hold this. Loops are left to whoever builds the graph.
-    fn checked(self) -> Result<Snapshot, Unreadable> {
+    pub(crate) fn check(&self) -> Result<(), Unreadable> {
         match self.problems().into_iter().next() {
             Some(why) => Err(Unreadable::Damaged(why)),
-            None => Ok(self),
+            None => Ok(()),
         }
     }
 
@@ -317,11 +336,9 @@ impl Snapshot {
             }
             problems.extend(what_is_wrong(node).map(|why| format!("node {}: {why}", node.id)));
         }
-        let mut ids: Vec<NodeId> = self.nodes.iter().map(|node| node.id).collect();
-        ids.sort_unstable();
         let mut holders: Vec<&String> = self.nodes.iter().filter_map(|node| node.holder.as_ref()).collect();
         holders.sort_unstable();
-        if ids.windows(2).any(|two| two[0] == two[1]) {
+        if self.has_an_id_twice() {
             problems.push("a node stands in it twice".into());
         }
         if holders.windows(2).any(|two| two[0] == two[1]) {
@@ -346,6 +363,31 @@ impl Snapshot {
         if self.edges.windows(2).any(|two| (two[0].child, two[0].parent) >= (two[1].child, two[1].parent)) {
             problems.push("its edges are not in order".into());
         }
+    }
+
+    /// Open addressing over the lower bits of the ids, which are hashes or count up; there are at most half as many nodes
+    /// as places.
+    fn has_an_id_twice(&self) -> bool {
+        if self.nodes.len() > NODES {
+            // More than there are slots: that is said anyway.
+            return false;
+        }
+        let mut places = vec![0u16; 2 * NODES];
+        for (i, node) in self.nodes.iter().enumerate() {
+            let home = node.id.0 as usize;
+            for probe in 0..places.len() {
+                let at = home.wrapping_add(probe) % (2 * NODES);
+                let Some(place) = places.get_mut(at) else { return true };
+                if *place == 0 {
+                    *place = i as u16 + 1;
+                    break;
+                }
+                if self.nodes.get(usize::from(*place) - 1).is_some_and(|other| other.id == node.id) {
+                    return true;
+                }
+            }
+        }
+        false
     }
 
     fn check_groups(&self, problems: &mut Vec<String>) {

@@ -13,7 +13,7 @@ use std::time::Duration;
 use rustix::fs::{CWD, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
-use super::bytes::{BYTES_MAX, FORMAT, Unreadable};
+use super::bytes::{self, BYTES_MAX, FORMAT, Unreadable};
 use super::lock::Lock;
 use super::{Moment, Snapshot, SnapshotError};
 use crate::clock;
@@ -56,13 +56,22 @@ pub(crate) enum Whose {
 
 /// Reads and checks a snapshot; writes nothing.
 pub(crate) fn read(path: &Path, whose: Whose) -> Result<Snapshot, SnapshotError> {
-    let bytes = read_bytes(path, whose)?;
+    Snapshot::decode(&read_bytes(path, whose)?).map_err(|unreadable| told(unreadable, path))
+}
+
+/// When the snapshot in the table's directory was taken. One with the right length and checksum was written whole by this
+/// program; the rest of it is not looked at.
+fn moment(path: &Path) -> Result<Moment, SnapshotError> {
+    bytes::moment(&read_bytes(path, Whose::Ours)?).map_err(|unreadable| told(unreadable, path))
+}
+
+fn told(unreadable: Unreadable, path: &Path) -> SnapshotError {
     let path = path.to_owned();
-    Snapshot::decode(&bytes).map_err(|unreadable| match unreadable {
+    match unreadable {
         Unreadable::NotASnapshot(why) => SnapshotError::NotASnapshot { path, why },
         Unreadable::OtherVersion(found) => SnapshotError::OtherVersion { path, found, known: FORMAT },
         Unreadable::Damaged(why) => SnapshotError::Damaged { path, why },
-    })
+    }
 }
 
 /// The bytes of a file that may be a snapshot: no more of them than a snapshot can have.
@@ -159,8 +168,8 @@ impl Temporary {
     ) -> Result<Placed, SnapshotError> {
         let path = dir.join(SNAPSHOT);
         let _lock = Lock::take(dir, patience, waiting)?;
-        match read(&path, Whose::Ours) {
-            Ok(there) => match compare(taken, asked_ns, clock::lease_now_ns(), &there.taken) {
+        match moment(&path) {
+            Ok(there) => match compare(taken, asked_ns, clock::lease_now_ns(), &there) {
                 Placed::InPlace => {}
                 other => return Ok(other),
             },

@@ -265,7 +265,7 @@ impl<'m> Core<'m> {
         steps: &[Step],
         targets: &[(u16, NodeWord)],
     ) -> Result<Option<(RootWord, Buffer<'m>)>, PublishError> {
-        let derived = self.derive(graph).map_err(PublishError::Loop)?;
+        let derived = self.derive(graph, &self.words_after(graph, targets)).map_err(PublishError::Loop)?;
         let Some(buffer) = self.take_buffer(base)? else { return Ok(None) };
         let number = base.number() + 1;
         write_out(buffer.version, number, graph, &derived, steps, targets)?;
@@ -278,12 +278,11 @@ impl<'m> Core<'m> {
         Ok(swap.is_ok().then_some((new, buffer)))
     }
 
-    /// What follows from a graph as its nodes stand now.
-    fn derive(&self, graph: &Graph) -> Result<Derived, Loop> {
+    /// What follows from a graph whose nodes have these words.
+    fn derive(&self, graph: &Graph, words: &[NodeWord]) -> Result<Derived, Loop> {
         let mut arrays = graph.arrays();
         let topological = arrays.view().topological()?;
-        let words: Vec<NodeWord> = self.words(graph.nodes.len());
-        arrays.ended = standings(graph, &topological, &words).into_iter().map(Standing::is_over).collect();
+        arrays.ended = standings(graph, &topological, words).into_iter().map(Standing::is_over).collect();
         let waiting_below = arrays.view().chains(&topological);
         let plan = Plan { topological, waiting_below };
         let order = arrays.view().order(&plan);
@@ -302,7 +301,7 @@ impl<'m> Core<'m> {
                 continue;
             }
             let looped = Damaged { what: "the version in force has a loop" };
-            let derived = self.derive(&graph).map_err(|_| looped)?;
+            let derived = self.derive(&graph, &self.words(graph.nodes.len())).map_err(|_| looped)?;
             let version = self.version(root.current())?;
             let same = derived.plan.waiting_below.iter().zip(&version.waiting_below).zip(&derived.ended);
             if same.into_iter().all(|((now, then), ended)| *ended || *now == then.load(Ordering::Relaxed)) {
@@ -316,6 +315,18 @@ impl<'m> Core<'m> {
             }
         }
         Err(Stop::Contended)
+    }
+
+    /// The words of a graph's nodes as they will be once the change is in force: what it reopens has to be done again, and
+    /// counts in the chains above it.
+    fn words_after(&self, graph: &Graph, targets: &[(u16, NodeWord)]) -> Vec<NodeWord> {
+        let mut words = self.words(graph.nodes.len());
+        for &(slot, target) in targets {
+            if let Some(word) = words.get_mut(usize::from(slot)) {
+                *word = target;
+            }
+        }
+        words
     }
 
     /// The words of the first `high` nodes.
@@ -338,7 +349,7 @@ impl<'m> Core<'m> {
                 continue;
             };
             // Acquire: pairs with the Release in `Buffer::drop`, so that the root read next is the one it published.
-            if version.owner.compare_exchange(owner, self.me, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+            if version.owner.compare_exchange(owner, self.me()?, Ordering::AcqRel, Ordering::Relaxed).is_err() {
                 continue;
             }
             let buffer = Buffer { version, i };
@@ -357,7 +368,7 @@ impl<'m> Core<'m> {
             let owner = version.owner.load(Ordering::Acquire);
             let stamp = version.stamp.load(Ordering::Relaxed);
             let older = oldest.as_ref().is_none_or(|o| stamp < o.0);
-            if older && (owner == OwnerWord::NOBODY || (owner != self.me && crate::process::is_gone(owner))) {
+            if older && (owner == OwnerWord::NOBODY || (owner != self.me()? && crate::process::is_gone(owner))) {
                 oldest = Some((stamp, i, version, owner));
             }
         }

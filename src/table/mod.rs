@@ -41,6 +41,7 @@ pub(crate) struct Core<'m> {
     #[cfg(tenure_loom)]
     pub(crate) versions: &'m [Version],
     /// The mark that this process puts on buffers it writes into.
+    #[cfg(tenure_loom)]
     pub(crate) me: OwnerWord,
 }
 
@@ -64,6 +65,18 @@ impl<'m> Core<'m> {
     #[cfg(tenure_loom)]
     pub(crate) fn version(&self, i: u8) -> Result<&'m Version, Damaged> {
         self.versions.get(usize::from(i)).ok_or(Damaged { what: "a version buffer past the last" })
+    }
+
+    /// The mark that this process puts on what it writes into. Asked for when it is needed: most verbs write into nothing
+    /// but words, and asking the kernel costs as much as ten claims.
+    #[cfg(not(tenure_loom))]
+    pub(crate) fn me(&self) -> Result<OwnerWord, Damaged> {
+        self.region.me().ok_or(Damaged { what: "when this process started is not to be read in /proc" })
+    }
+
+    #[cfg(tenure_loom)]
+    pub(crate) fn me(&self) -> Result<OwnerWord, Damaged> {
+        Ok(self.me)
     }
 
     /// Lease of claims that name none, in milliseconds.

@@ -92,11 +92,11 @@ impl<'m> Core<'m> {
 
     /// Puts this process's mark on block `i` if it is free. `running` is an owner known to be alive: asking the kernel
     /// about each of its blocks anew would cost more than everything else here.
-    fn take_block(&self, i: u16, running: &mut OwnerWord) -> Result<bool, Stop> {
+    fn take_block(&self, i: u16, me: OwnerWord, running: &mut OwnerWord) -> Result<bool, Stop> {
         let block = self.block(i)?;
         let owner = block.owner.load(Ordering::Acquire);
         let marked = owner != OwnerWord::NOBODY;
-        if marked && (owner == *running || owner == self.me || !crate::process::is_gone(owner)) {
+        if marked && (owner == *running || owner == me || !crate::process::is_gone(owner)) {
             *running = owner;
             return Ok(false);
         }
@@ -105,7 +105,7 @@ impl<'m> Core<'m> {
             return Ok(false);
         }
         // Acquire: pairs with the Release in `Draft::drop`; what the last owner published is visible to the look below.
-        if block.owner.compare_exchange(owner, self.me, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+        if block.owner.compare_exchange(owner, me, Ordering::AcqRel, Ordering::Relaxed).is_err() {
             return Ok(false);
         }
         if self.is_referred_to(block.text.load(Ordering::Acquire))? {
@@ -130,7 +130,8 @@ impl<'m> Core<'m> {
                 return Ok(None);
             }
             let chain = block.chain.load(Ordering::Relaxed);
-            let words: Vec<u64> = block.payload.iter().map(|w| w.load(Ordering::Relaxed)).collect();
+            let mut words = [0; BLOCK_BYTES / 8];
+            words.iter_mut().zip(&block.payload).for_each(|(to, from)| *to = from.load(Ordering::Relaxed));
             // Keeps the reads above before the second look; pairs with the fence in `Draft::write`.
             fence(Ordering::Acquire);
             if block.text.load(Ordering::Relaxed) != text {
@@ -205,14 +206,15 @@ impl<'m> Draft<'m> {
         let cursor = &self.core.fixed.header.text_cursor;
         let from = cursor.load(Ordering::Relaxed) as usize % BLOCKS;
         let mut left = count;
-        let mut running = self.core.me;
+        let me = self.core.me()?;
+        let mut running = me;
         for step in 0..BLOCKS {
             if left == 0 {
                 cursor.store(((from + step) % BLOCKS) as u64, Ordering::Relaxed);
                 return Ok(());
             }
             let at = ((from + step) % BLOCKS) as u16;
-            if self.core.take_block(at, &mut running)? {
+            if self.core.take_block(at, me, &mut running)? {
                 self.blocks.push(at);
                 left -= 1;
             }

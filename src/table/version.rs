@@ -58,6 +58,16 @@ impl<'m> InForce<'m> {
         NodeId(u128::from(word(&self.version.id_hi)) << 64 | u128::from(word(&self.version.id_lo)))
     }
 
+    /// The node in a slot; none in a free one.
+    pub(crate) fn node(&self, slot: u16) -> Option<Node> {
+        if usize::from(slot) < NODES { read_node(self.version, slot.into()) } else { None }
+    }
+
+    /// Cost of the longest chain of unfinished nodes below a live node.
+    pub(crate) fn waiting_below(&self, slot: u16) -> u64 {
+        self.version.waiting_below.get(usize::from(slot)).map_or(0, |below| below.load(Ordering::Relaxed))
+    }
+
     /// Where `slot`'s dependencies stand in `deps`.
     #[inline]
     pub(crate) fn deps(&self, slot: u16) -> std::ops::Range<usize> {
@@ -322,13 +332,7 @@ pub(crate) fn write_out(
     let fill = |words: &[Shared<u64>], values: &mut dyn Iterator<Item = u64>| {
         words.iter().zip(values).for_each(|(word, value)| put(word, value));
     };
-    let mut dep_start = vec![0u32; g.nodes.len() + 1];
-    for edge in &g.edges {
-        dep_start[usize::from(edge.child) + 1] += 1;
-    }
-    for slot in 0..g.nodes.len() {
-        dep_start[slot + 1] += dep_start[slot];
-    }
+    let dep_start = g.dep_start();
     let deps: Vec<u16> = g.edges.iter().map(|e| edge_bits(e.parent, e.on_failure)).collect();
     fill(&v.dep_start, &mut pack32(&dep_start));
     fill(&v.deps, &mut pack16(&deps));

@@ -128,15 +128,17 @@ impl Core<'_> {
     pub(crate) fn become_watcher(&self) -> bool {
         let watcher = &self.fixed.header.watcher;
         let seen = watcher.load(Ordering::Acquire);
-        let vacant = seen == OwnerWord::NOBODY || (seen != self.me && crate::process::is_gone(seen));
+        let Ok(me) = self.me() else { return false };
+        let vacant = seen == OwnerWord::NOBODY || (seen != me && crate::process::is_gone(seen));
         // AcqRel: the next watcher sees what this one left; nothing else hangs on it.
-        vacant && watcher.compare_exchange(seen, self.me, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        vacant && watcher.compare_exchange(seen, me, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
     /// Leaves the watch, and wakes somebody who takes it over.
     pub(crate) fn leave_watch(&self) {
         let watcher = &self.fixed.header.watcher;
-        let left = watcher.compare_exchange(self.me, OwnerWord::NOBODY, Ordering::AcqRel, Ordering::Relaxed);
+        let Ok(me) = self.me() else { return };
+        let left = watcher.compare_exchange(me, OwnerWord::NOBODY, Ordering::AcqRel, Ordering::Relaxed);
         if left.is_ok() && self.fixed.header.bell.load(Ordering::SeqCst) & 1 == 1 {
             self.ring_sleepers(u32::MAX, 1);
         }

@@ -270,21 +270,17 @@ impl Table {
         Ok(self.find_holder(holder)?.filter(|&who| seen.knows(who)).map_or(By::Stranger, By::Holder))
     }
 
-    /// The name of a node, for an answer that does not depend on it.
-    fn name_in_force(&self, slot: u16) -> Result<Option<String>, Refusal> {
-        let (_, graph) = self.core().load().map_err(|stop| self.refusal(stop))?;
-        Ok(self.record_in(&graph, slot)?.map(|record| record.name).filter(|name| !name.is_empty()))
-    }
-
     pub(crate) fn granted(&self, slot: u16, claimed: NodeWord, resumed: bool) -> Result<Granted, Refusal> {
         let core = self.core();
         for _ in 0..TRIES {
-            let (root, graph) = core.load().map_err(|stop| self.refusal(stop))?;
+            let root = core.fixed.header.root.load(Ordering::Acquire);
+            let node = core.load_node(slot).map_err(|stop| self.refusal(stop))?;
             let now = core.node(slot)?.word.load(Ordering::Acquire);
             if now.generation() != claimed.generation() || now.holder() != claimed.holder() {
                 return Err(self.lost(slot, claimed.generation()));
             }
-            let (Some(node), Some(record)) = (graph.node(slot), self.record_in(&graph, slot)?) else {
+            let record = node.map_or(Ok(None), |node| self.record_of(&node))?;
+            let (Some(node), Some(record)) = (node, record) else {
                 self.look_again(root)?;
                 continue;
             };

@@ -50,7 +50,7 @@ impl Table {
         let (mut made, mut found) = (false, Found::default());
         for _ in 0..TRIES {
             match Region::open(&at)? {
-                Opened::Found(region) => return Ok((Table::over(region, at, found)?, made)),
+                Opened::Found(region) => return Ok((Table::over(region, at, found), made)),
                 Opened::OtherBoot => {
                     Region::retire(&at)?;
                     continue;
@@ -87,7 +87,7 @@ impl Table {
         for _ in 0..TRIES {
             match Region::open(&at)? {
                 Opened::Found(region) => {
-                    let table = Table::over(region, at, Found::default())?;
+                    let table = Table::over(region, at, Found::default());
                     let restored = table.restore(file, force)?;
                     return Ok((table, restored));
                 }
@@ -105,7 +105,7 @@ impl Table {
                 return Err(why);
             }
             if let (true, Some(restored), Opened::Found(region)) = (made, found.restored, Region::open(&at)?) {
-                return Ok((Table::over(region, at, Found::default())?, restored));
+                return Ok((Table::over(region, at, Found::default()), restored));
             }
         }
         Err(OpenError::Absent { dir: at.dir().to_owned() }.into())
@@ -141,7 +141,7 @@ fn create(
     let mut found = Found::default();
     let made = Region::create(at, &settings, |region| {
         let Some((snapshot, path)) = snapshot else { return Ok(()) };
-        match Table::over(region, at.clone(), Found::default())?.fill_from(&snapshot, path, false) {
+        match Table::over(region, at.clone(), Found::default()).fill_from(&snapshot, path, false) {
             Ok(restored) => found.restored = Some(restored),
             Err(why) => found.not_restored = Some(why),
         }

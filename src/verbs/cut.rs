@@ -7,7 +7,7 @@
 use crate::clock;
 use crate::derive::Plan;
 use crate::error::{Damaged, Refusal};
-use crate::graph::{Edge, Graph};
+use crate::graph::{Edge, Graph, Node};
 use crate::layout::GROUPS;
 use crate::node::{OnFailure, Seen};
 use crate::record::Record;
@@ -98,12 +98,17 @@ impl Table {
     fn only_possible_claims(&self, root: RootWord, graph: &Graph, words: &mut [NodeWord]) -> Result<bool, Refusal> {
         let core = self.core();
         for _ in 0..AGAIN_MAX {
-            let mut held = ahash::AHashMap::new();
+            // By holder, the slot that was seen claimed by it last.
+            let mut held: Vec<Option<usize>> = Vec::new();
             let mut seats: [Vec<usize>; GROUPS] = [const { Vec::new() }; GROUPS];
             let mut doubtful = Vec::new();
             for (slot, word) in words.iter().enumerate() {
                 let Some(holder) = word.holder() else { continue };
-                if let Some(other) = held.insert(holder, slot) {
+                let holder = usize::from(holder);
+                if held.len() <= holder {
+                    held.resize(holder + 1, None);
+                }
+                if let Some(other) = held.get_mut(holder).and_then(|last| last.replace(slot)) {
                     doubtful.extend([other, slot]);
                 }
                 let group = graph.node(slot as u16).map_or(0, |node| node.policy.group());
@@ -148,9 +153,27 @@ impl Table {
 
     /// The texts of a node as a graph has them. `None`: the graph is no longer in force.
     pub(crate) fn record_in(&self, graph: &Graph, slot: u16) -> Result<Option<Record>, Refusal> {
-        let Some(node) = graph.node(slot) else { return Ok(None) };
+        graph.node(slot).map_or(Ok(None), |node| self.record_of(node))
+    }
+
+    /// The texts of a node. `None`: the version that it was read from is no longer in force.
+    pub(crate) fn record_of(&self, node: &Node) -> Result<Option<Record>, Refusal> {
         let Some(bytes) = self.core().read_text(node.text)? else { return Ok(None) };
         Ok(Some(Record::decode(&bytes).ok_or(Damaged { what: "a node's record does not decode" })?))
+    }
+
+    /// The name that a node has in the version in force, if it has one; looks at nothing but that node.
+    pub(crate) fn name_in_force(&self, slot: u16) -> Result<Option<String>, Refusal> {
+        for _ in 0..TRIES {
+            let root = self.core().fixed.header.root.load(Ordering::Acquire);
+            let node = self.core().load_node(slot).map_err(|stop| self.refusal(stop))?;
+            let Some(node) = node else { return Ok(None) };
+            if let Some(record) = self.record_of(&node)? {
+                return Ok(Some(record.name).filter(|name| !name.is_empty()));
+            }
+            self.look_again(root)?;
+        }
+        Ok(None)
     }
 
     /// The texts of a node in the version of `root`: those it ended with, if it ended with any. `None`: the node or the
@@ -191,9 +214,10 @@ impl Table {
 
     /// The same from the version in force.
     pub(crate) fn label(&self, slot: u16) -> String {
-        match self.core().load() {
-            Ok((_, graph)) => self.label_in(&graph, slot),
-            Err(_) => format!("node #{slot}"),
+        match (self.name_in_force(slot), self.core().load_node(slot)) {
+            (Ok(Some(name)), _) => name,
+            (_, Ok(Some(node))) => node.id.to_string(),
+            _ => format!("node #{slot}"),
         }
     }
 }

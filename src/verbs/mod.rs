@@ -12,7 +12,8 @@
 //! | `claim` | what can be done with a claim |
 //! | `by_name` | renew, release, complete, reclaim, archive for callers that only kept a name and a generation |
 //! | `cut` | one consistent look at the whole table |
-//! | `view` | get, list, ready, stats |
+//! | `glance` | get |
+//! | `view` | list, ready, stats |
 //! | `ages` | for stats: how long what is ready has waited, and how long leases still run |
 //! | `why` | what stands between a node and its start |
 //! | `snapshot`, `restore` | the whole table to a file and back |
@@ -23,6 +24,7 @@ mod claim;
 mod create;
 mod cut;
 mod edit;
+mod glance;
 mod groups;
 mod restore;
 mod room;

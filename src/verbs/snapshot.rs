@@ -73,11 +73,11 @@ impl Table {
         file::clean_up(dir);
         for _ in 0..ROUNDS {
             let snapshot = self.take_snapshot()?;
-            let bytes = snapshot.encode();
             // A damaged table must not take the place of the last good snapshot.
-            if Snapshot::decode(&bytes).is_err() {
+            if snapshot.check().is_err() {
                 return Err(Refusal::from(Damaged { what: "it holds what no snapshot can" }).into());
             }
+            let bytes = snapshot.encode();
             let temporary = file::write(dir, &bytes)?;
             let placed = temporary.put_in_place(dir, &snapshot.taken, asked_ns, patience, &mut waiting)?;
             if placed != Placed::Overlaps {
@@ -98,8 +98,7 @@ impl Table {
     fn take_snapshot(&self) -> Result<Snapshot, Refusal> {
         for _ in 0..TRIES {
             let firm = self.firm_cut()?;
-            let nodes: Option<Vec<SavedNode>> =
-                firm.graph.iter().map(|(slot, _)| self.saved(&firm, slot)).collect::<Result<_, _>>()?;
+            let nodes = self.saved_nodes(&firm)?;
             let (Some(nodes), Some(groups)) = (nodes, self.saved_groups(&firm)?) else {
                 self.look_again(firm.root)?;
                 continue;
@@ -124,6 +123,18 @@ impl Table {
             });
         }
         Err(Refusal::Contended { tries: TRIES })
+    }
+
+    /// All nodes of a cut with their texts. `None`: a text was used again since.
+    fn saved_nodes(&self, firm: &Firm) -> Result<Option<Vec<SavedNode>>, Refusal> {
+        let mut nodes = Vec::with_capacity(firm.graph.nodes.len());
+        for (slot, _) in firm.graph.iter() {
+            match self.saved(firm, slot)? {
+                Some(node) => nodes.push(node),
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(nodes))
     }
 
     /// A cut that could have existed: while it is made no change of the graph begins or ends, so what is read belongs to

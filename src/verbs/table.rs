@@ -7,7 +7,6 @@ use crate::error::{Damaged, NameError, OpenError, Refusal};
 use crate::graph::Holder;
 use crate::id::check_name;
 use crate::location::Location;
-use crate::process;
 use crate::record::name_hash;
 use crate::region::{Opened, Region};
 use crate::snapshot::SnapshotError;
@@ -17,7 +16,7 @@ use crate::table::{Core, Stop, TRIES};
 use crate::verbs::create::Found;
 use crate::verbs::edit::{Edit, Planned};
 use crate::verbs::restore::Restored;
-use crate::word::{self, OwnerWord, RootWord, Step, TextOf};
+use crate::word::{self, RootWord, Step, TextOf};
 
 /// Lease of a claim when neither it nor the table names one: five minutes.
 pub const LEASE_MS_DEFAULT: u64 = 300_000;
@@ -46,7 +45,6 @@ pub struct Table {
 
 struct Inner {
     region: Region,
-    me: OwnerWord,
     location: Location,
     found: Found,
 }
@@ -60,20 +58,15 @@ impl Table {
     pub fn open(at: impl Into<Location>) -> Result<Table, OpenError> {
         let at = at.into();
         match Region::open(&at)? {
-            Opened::Found(region) => Table::over(region, at, Found::default()),
+            Opened::Found(region) => Ok(Table::over(region, at, Found::default())),
             Opened::OtherBoot => Err(OpenError::Stale { dir: at.dir().to_owned() }),
             Opened::Absent if Region::has_stale(&at) => Err(OpenError::Stale { dir: at.dir().to_owned() }),
             Opened::Absent => Err(OpenError::Absent { dir: at.dir().to_owned() }),
         }
     }
 
-    pub(crate) fn over(region: Region, location: Location, found: Found) -> Result<Table, OpenError> {
-        let me = process::this_process().ok_or_else(|| OpenError::Io {
-            what: "find this process's start time in",
-            path: "/proc".into(),
-            source: std::io::Error::other("not readable"),
-        })?;
-        Ok(Table { inner: Arc::new(Inner { region, me, location, found }) })
+    pub(crate) fn over(region: Region, location: Location, found: Found) -> Table {
+        Table { inner: Arc::new(Inner { region, location, found }) }
     }
 
     /// The directory it lives in.
@@ -116,7 +109,7 @@ impl Table {
     /// The words, for whoever only reads them.
     #[inline]
     pub(crate) fn core(&self) -> Core<'_> {
-        Core { fixed: self.inner.region.fixed(), region: &self.inner.region, me: self.inner.me }
+        Core { fixed: self.inner.region.fixed(), region: &self.inner.region }
     }
 
     /// The words, for whoever writes them.

@@ -1,9 +1,8 @@
-//! Looking: get, list, ready, stats. None of these writes anything.
+//! Looking: list, ready, stats. None of these writes anything.
 
 use crate::clock;
 use crate::error::Refusal;
 use crate::graph::Node;
-use crate::id::NodeId;
 use crate::layout::{BLOCKS, EDGES, HOLDERS, NODES};
 use crate::node::{Counts, Filter, NodeView, Seen, Stats};
 use crate::sync::Ordering;
@@ -18,15 +17,6 @@ pub(crate) fn filled(text: String) -> Option<String> {
 }
 
 impl Table {
-    /// One node.
-    ///
-    /// # Errors
-    /// [`Refusal::NoSuchNode`].
-    pub fn get(&self, node: NodeId) -> Result<NodeView, Refusal> {
-        let views = self.views(|cut| cut.graph.slot_of(node).into_iter().collect())?;
-        views.into_iter().next().ok_or_else(|| Refusal::NoSuchNode { node: node.to_string() })
-    }
-
     /// Nodes, oldest first: the live ones, and those that the filter adds.
     ///
     /// # Errors
