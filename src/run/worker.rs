@@ -8,7 +8,7 @@ use crossbeam::channel::{self, Receiver, Sender, select};
 use super::command::{Claimed, Running, Told, Watch, failure, shell};
 use super::idle::{Bell, Idle, Woken};
 use super::launch::Launched;
-use super::{Event, Happening, Hub, Order, RunError, RunOptions};
+use super::{Event, GRACE, Happening, Hub, Order, RunError, RunOptions};
 use crate::clock;
 use crate::error::Refusal;
 use crate::id::NodeId;
@@ -22,6 +22,9 @@ const CONTENDED_TRIES: u32 = 100;
 /// The longest time, in milliseconds, between the end of a command whose lease was not renewed and the end of that lease:
 /// a tenth of the lease if that is less. By then everything that it has started is gone.
 const AHEAD_MS_MAX: u64 = 500;
+
+/// How long a worker whose name holds a claim waits until it asks again.
+const BUSY_PAUSE: Duration = Duration::from_millis(10);
 
 /// What a worker has done.
 #[derive(Debug, Default)]
@@ -117,6 +120,7 @@ impl<'a> Hand<'a> {
     fn next(&mut self) -> Result<Option<Claim<'a>>, RunError> {
         let mut idle = Idle::new();
         let worker = self.worker;
+        let began = Instant::now();
         loop {
             self.listen();
             if self.order.is_some() {
@@ -145,6 +149,8 @@ impl<'a> Hand<'a> {
             match claim {
                 Ok(claim) => return self.unless_ordered(claim),
                 Err(Refusal::NothingReady | Refusal::Contended { .. }) => {}
+                // Started again after it was killed: its launcher is about to end what it had begun then.
+                Err(Refusal::Busy { .. }) if began.elapsed() < GRACE => std::thread::sleep(BUSY_PAUSE),
                 Err(other) => return Err(other.into()),
             }
         }

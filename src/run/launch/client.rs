@@ -5,6 +5,7 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::Child;
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(crate) struct Launched {
     child: Child,
-    socket: UnixStream,
+    socket: Arc<UnixStream>,
     told: Receiver<Told>,
     /// Nothing that it has started is to be killed any more.
     is_clear: bool,
@@ -31,7 +32,9 @@ impl Launched {
         // Both ends are closed on exec; only the launcher's comes through, as its standard input.
         let (socket, theirs) = UnixStream::pair()?;
         socket.set_write_timeout(Some(PATIENCE))?;
-        let listening = socket.try_clone()?;
+        // One descriptor for each worker, not two: there may be a thousand of them.
+        let socket = Arc::new(socket);
+        let listening = Arc::clone(&socket);
         let mut command = launcher.command();
         command.stdin(OwnedFd::from(theirs));
         if output_to_stderr {
@@ -42,7 +45,7 @@ impl Launched {
         drop(command);
         let (tell, told) = channel::unbounded();
         let launched = Launched { child, socket, told, is_clear: false };
-        thread::Builder::new().name("launcher".into()).spawn(move || listen(listening, &tell))?;
+        thread::Builder::new().name("launcher".into()).spawn(move || listen(&listening, &tell))?;
         Ok(launched)
     }
 
@@ -121,7 +124,7 @@ impl Launched {
     fn tell(&self, tell: &Tell) -> io::Result<()> {
         let mut line = serde_json::to_vec(tell)?;
         line.push(b'\n');
-        (&self.socket).write_all(&line)
+        (&*self.socket).write_all(&line)
     }
 }
 
@@ -136,7 +139,7 @@ impl Drop for Launched {
 }
 
 /// Passes on what the launcher says, until it is gone.
-fn listen(socket: UnixStream, tell: &Sender<Told>) {
+fn listen(socket: &UnixStream, tell: &Sender<Told>) {
     for line in BufReader::new(socket).lines() {
         let Some(told) = line.ok().and_then(|line| serde_json::from_str(&line).ok()) else { break };
         if tell.send(told).is_err() {
