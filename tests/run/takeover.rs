@@ -1,6 +1,9 @@
 //! Taking over does not mean running twice: what a command has started is gone before its node can be taken.
 
-use std::process::{Child, Command};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use tenure::{Claim, NodeId, Outcome, Worker};
@@ -223,4 +226,28 @@ fn a_launcher_is_not_started_by_hand() {
         assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{ran:?}");
         assert!(ran.err.starts_with("tenure: "), "{ran:?}");
     }
+}
+
+/// What a runner says that was stopped between its last renewal and the start of the command.
+#[test]
+fn a_launcher_starts_nothing_when_the_lease_is_over() {
+    let sandbox = Sandbox::new(&[]);
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let mut launcher = sandbox.command(&["launch-a-command"]);
+    let mut launcher = launcher.stdin(OwnedFd::from(theirs)).stdout(Stdio::piped()).spawn().unwrap();
+    let word = |text: &str| format!(r#"{{"Unix":{:?}}}"#, text.as_bytes());
+    let start = |until_ms: u64| {
+        let command = [word("sh"), word("-c"), word("echo started")].join(",");
+        format!(r#"{{"Start":{{"command":[{command}],"env":[],"until_ms":{until_ms}}}}}"#)
+    };
+    writeln!(&ours, "{}", start(1)).unwrap();
+    let mut said = BufReader::new(&ours).lines().map(Result::unwrap);
+    assert_eq!(said.next().unwrap(), r#""OutOfTime""#);
+    // The same with time left.
+    writeln!(&ours, "{}", start(u64::MAX)).unwrap();
+    assert_eq!(said.next().unwrap(), r#"{"Exited":{"code":0,"signal":null}}"#);
+    ours.shutdown(std::net::Shutdown::Write).unwrap();
+    let mut out = String::new();
+    launcher.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+    assert_eq!((out.as_str(), launcher.wait().unwrap().code()), ("started\n", Some(0)));
 }

@@ -112,7 +112,11 @@ impl Guard<'_> {
             match news {
                 Ok(News::Told(Tell::Start { command, env, until_ms })) => {
                     self.until_ms = until_ms;
-                    if let Err(error) = self.start(&command, &env) {
+                    // Told by a runner that was stopped after its renewal: somebody else may be at it.
+                    if clock::lease_now_ms() >= until_ms {
+                        self.until_ms = u64::MAX;
+                        report(&Told::OutOfTime);
+                    } else if let Err(error) = self.start(&command, &env) {
                         report(&Told::NotStarted { why: error.to_string() });
                     }
                 }
