@@ -45,7 +45,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     ("formats", &["error", "id", "node", "verbs"]),
-    ("run", &["error", "formats", "id", "node", "verbs"]),
+    ("run", &["clock", "error", "formats", "id", "node", "verbs"]),
     ("admission", &["error", "id"]),
     ("lib", &[]),
 ];

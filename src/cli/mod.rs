@@ -35,6 +35,7 @@ mod stats;
 mod upsert;
 mod util;
 mod why;
+mod work;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -92,6 +93,7 @@ enum Verb {
     Import(import::ImportArgs),
     Export(export::ExportArgs),
     Run(run::RunArgs),
+    Work(work::WorkArgs),
     Snapshot(snapshot::SnapshotArgs),
     Restore(snapshot::RestoreArgs),
     Stats(stats::StatsArgs),
@@ -101,6 +103,10 @@ enum Verb {
 
 /// Runs the program.
 pub fn main() -> ExitCode {
+    // Before anything else: it is started for every command, and has nothing to do with a table.
+    if let Some(ended) = run::launched() {
+        return ended;
+    }
     sigbus::install();
     // What workers call most takes a short cut; see `quick`.
     let exit = match quick::parse(std::env::args_os().skip(1)).map_or_else(|| parse(std::env::args_os()), Ok) {
@@ -152,6 +158,7 @@ fn dispatch(context: &Context, verb: Verb) -> Result<Exit, CliError> {
         Verb::Import(args) => import::run(context, args),
         Verb::Export(args) => export::run(context, args),
         Verb::Run(args) => run::run(context, args),
+        Verb::Work(args) => work::run(context, args),
         Verb::Snapshot(args) => snapshot::snapshot(context, args),
         Verb::Restore(args) => snapshot::restore(context, args),
         Verb::Stats(args) => stats::run(context, args),

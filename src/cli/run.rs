@@ -1,30 +1,29 @@
 //! `run`: loads a graph and works on it with a number of workers.
 
+mod launcher;
 mod progress;
+mod shift;
 mod signals;
+mod summary;
 
 use std::num::NonZero;
 
-use crossbeam::channel;
-use serde::Serialize;
-use tenure::formats::Loaded;
-use tenure::run::{self, Interrupt, Report, RunError, RunOptions, WORKERS_MAX};
+use tenure::run::{self, Interrupt, Report, RunOptions, WORKERS_MAX};
 
 use super::args;
 use super::context::Context;
-use super::escape;
 use super::exit::{CliError, Exit};
 use super::import::{self, FileArgs};
-use super::out;
 use super::snapshot;
-use progress::Progress;
-use signals::Signals;
+pub use launcher::launched;
+pub use shift::Shift;
+use summary::still;
 
 /// Loads a graph and runs the command of each node once everything that it needs is done
 ///
 /// The workers take whatever the table holds, so several `run` processes on one table finish each other's graphs, and a
 /// file whose nodes are there already starts nothing twice. A command is run by `/bin/sh -c` in the directory where
-/// `tenure run` was started, in a process group of its own, with no input; its output goes where that of `tenure run`
+/// `tenure run` was started, in a session of its own, with no input; its output goes where that of `tenure run`
 /// goes, unchanged. It finds TENURE_NODE, TENURE_GEN, TENURE_HOLDER and TENURE_DIR in its environment. Exit 0 makes the
 /// node done, anything else failed. A node without a command is done as soon as it is its turn.
 #[derive(Debug, clap::Args)]
@@ -36,9 +35,11 @@ does not depend on the failed node is still done, as with make -k.
 Ctrl-C takes no new node, passes the signal on to the commands and waits for them; a second one kills them. What is
 unfinished is handed back, for this or another process to take.
 
-When `tenure run` itself is killed (SIGKILL), its claims run out and other processes do the nodes again, but a command
-that it had started goes on until it ends. Let what a command leaves behind bear TENURE_GEN, so that the later one
-counts.
+When `tenure run` itself is killed (SIGKILL), its commands and all that they have started are killed before other
+processes can do the nodes again. When it is stopped (SIGSTOP, Ctrl-Z), a command is killed shortly before the lease
+runs out: a tenth of the lease, half a second at most. A claim that somebody takes away by force is noticed within a
+third of the lease; the command is then sent SIGTERM, and SIGKILL 2 seconds later. What a command leaves running is let
+be if it made the node done, and killed otherwise.
 
 Exit codes: 0 only if every node of the table is done (archived ones are not counted), 1 otherwise, 130 after Ctrl-C,
 143 after SIGTERM, 129 after SIGHUP.
@@ -77,20 +78,11 @@ pub struct RunArgs {
     snapshot_every: Option<u64>,
 }
 
-/// The summary as JSON: what the file changed, and how the run went.
-#[derive(Serialize)]
-struct Summary<'a> {
-    #[serde(flatten)]
-    loaded: Loaded,
-    #[serde(flatten)]
-    report: &'a Report,
-}
-
 /// Runs the verb.
 pub fn run(context: &Context, args: RunArgs) -> Result<Exit, CliError> {
     let (table, loaded) = args.file.load(context)?;
     // Not earlier: until something is claimed Ctrl-C may end the program at once, also while it reads a terminal.
-    let signals = Signals::install()?;
+    let shift = Shift::begin(&table, args.snapshot_every)?;
     let jobs = args.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, NonZero::get));
     let options = RunOptions {
         holders: run::holder_names(jobs.min(WORKERS_MAX)),
@@ -98,90 +90,34 @@ pub fn run(context: &Context, args: RunArgs) -> Result<Exit, CliError> {
         lease_ms: args.lease,
         keep_going: args.keep_going,
         replay: args.replay,
-        output_to_stderr: context.json,
+        ..RunOptions::default()
     };
     if !context.json {
         still(context.out.line(&import::in_words(&loaded)))?;
     }
-    let keeper = snapshot::keeper(&table, args.snapshot_every)?;
-    let (events, told) = channel::unbounded();
-    let progress = Progress::start(&table, told, context.json)?;
-    let ended = run::run(&table, &options, signals.interrupts(), &events);
-    drop(events);
-    progress.finish();
-    context.out.mark_changed();
-    drop(keeper);
-    let report = ended.map_err(fault)?;
-    snapshot::at_the_end(&table);
-    still(tell(context, loaded, &report))?;
-    Ok(match report.stopped_by {
+    let report = shift.work(context, options)?;
+    summary::tell(context, Some(loaded), &report)?;
+    Ok(exit(&report))
+}
+
+/// How a run ends that went like this.
+pub fn exit(report: &Report) -> Exit {
+    match report.stopped_by {
         Some(Interrupt::Hangup) => Exit::Signal(1),
         Some(Interrupt::Int) => Exit::Signal(2),
         Some(Interrupt::Term) => Exit::Signal(15),
         None if report.all_done() => Exit::Done,
         None => Exit::Refused,
-    })
-}
-
-/// A reader that has gone ends what is printed, not the run, and does not make it a success.
-fn still(printed: Result<(), CliError>) -> Result<(), CliError> {
-    match printed {
-        Err(CliError::ClosedPipe) => Ok(()),
-        other => other,
     }
 }
 
-fn fault(error: RunError) -> CliError {
-    match error {
-        RunError::Refused(refusal) => CliError::Refused(refusal),
-        other => CliError::problem(Exit::Refused, "run", other.to_string()),
-    }
+/// Prints the summary of work on a table that somebody else fills.
+pub fn tell(context: &Context, report: &Report) -> Result<(), CliError> {
+    summary::tell(context, None, report)
 }
 
-/// Prints the summary.
-fn tell(context: &Context, loaded: Loaded, report: &Report) -> Result<(), CliError> {
-    if context.json {
-        return context.out.json(&Summary { loaded, report });
-    }
-    context.out.line(&format!(
-        "done {}, failed {}, blocked {}, cancelled {}, unfinished {}",
-        report.done, report.failed, report.blocked, report.cancelled, report.unfinished
-    ))?;
-    context.out.line(&format!(
-        "wall {:.3}s; no schedule beats {:.3}s (critical path {:.3}s, work {:.3}s over {} workers); workers {}% busy",
-        report.wall_ms / 1e3,
-        report.lower_bound_ms / 1e3,
-        report.critical_path_ms / 1e3,
-        report.work_ms / 1e3,
-        report.workers,
-        report.busy_percent
-    ))?;
-    if let Some(advice) = advice(report) {
-        out::note(&format!("tenure: {}", escape::message(&advice)));
-    }
-    Ok(())
-}
-
-/// What to do next, when not everything is done.
-fn advice(report: &Report) -> Option<String> {
-    if report.stopped_by.is_some() {
-        return Some(format!("stopped; {} nodes are left, and the same command goes on with them", report.unfinished));
-    }
-    if report.failed > 0 {
-        return Some(
-            "`tenure list --terminal` shows what failed and why; `tenure reopen NODE` lets it run again".into(),
-        );
-    }
-    if report.unfinished > 0 {
-        return Some(format!("{} nodes are left, for workers that offer their roles (--role)", report.unfinished));
-    }
-    if report.blocked + report.cancelled > 0 {
-        return Some("nodes that wait for a cancelled one never start; `reopen` or `unlink` it".into());
-    }
-    None
-}
-
-fn workers(text: &str) -> Result<usize, String> {
+/// Reads a number of workers.
+pub fn workers(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(count) if (1..=WORKERS_MAX).contains(&count) => Ok(count),
         _ => Err(format!("give a number of workers from 1 to {WORKERS_MAX}")),

@@ -2,23 +2,29 @@
 //!
 //! `run` works on whatever the table holds, wherever it came from: the commands are stored in the table, and several
 //! processes that share one finish each other's graphs. A process that dies loses nothing, because its claims are
-//! leases; the others find them run out when they look for work.
+//! leases; the others find them run out when they look for work. With a [`Launcher`] its commands die with it, before
+//! anybody can take the node, see [`RunOptions::launcher`].
 //!
 //! Nothing here prints. What happens is told as [`Event`]s through a channel that never holds a worker up.
 
 mod command;
 mod idle;
 mod keep;
+mod launch;
 mod report;
 mod worker;
 
+use std::ffi::OsString;
 use std::io;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crossbeam::channel::{self, Receiver, Sender, select};
+use rustix::process::Signal;
 use thiserror::Error;
 
 pub use keep::Keeper;
+pub use launch::{Launcher, launch};
 pub use report::Report;
 
 use crate::error::Refusal;
@@ -47,6 +53,18 @@ pub struct RunOptions {
     pub replay: Option<f64>,
     /// What commands write to standard output goes to standard error.
     pub output_to_stderr: bool,
+    /// What is run for every node, a program with its arguments; `None` runs the node's own command.
+    pub command: Option<Vec<OsString>>,
+    /// Wait for more work when nothing is left to do, until an interrupt.
+    pub stay: bool,
+    /// End when so many nodes were taken.
+    pub max_nodes: Option<u64>,
+    /// What starts the commands. With one, claims stand and fall with the launcher's process, and a command and all that
+    /// it has started is dead before its node can be taken by anybody else, also when this process is killed or stopped.
+    ///
+    /// Without one a command is a child of this process in a process group of its own, claims are leases and nothing
+    /// else, and a command goes on when this process is killed.
+    pub launcher: Option<Launcher>,
 }
 
 /// `workers` holder names that no other process has, nor this one when it is started again under the same pid.
@@ -58,7 +76,7 @@ pub fn holder_names(workers: usize) -> Vec<String> {
 }
 
 /// A request from outside to stop. The first one is passed on to the commands, a second one kills them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Interrupt {
     /// The terminal went away.
@@ -67,6 +85,16 @@ pub enum Interrupt {
     Int,
     /// Asked to end.
     Term,
+}
+
+impl Interrupt {
+    fn signal(self) -> Signal {
+        match self {
+            Interrupt::Hangup => Signal::HUP,
+            Interrupt::Int => Signal::INT,
+            Interrupt::Term => Signal::TERM,
+        }
+    }
 }
 
 /// What happened to a node.
@@ -121,6 +149,14 @@ pub enum RunError {
     /// The system has no thread for a worker.
     #[error("cannot start a thread for a worker: {0}; ask for fewer workers")]
     Thread(io::Error),
+    /// The launcher does not start.
+    #[error("cannot start {program} as the launcher of commands: {why}; ask for fewer workers")]
+    Launcher {
+        /// The program.
+        program: String,
+        /// What the system said.
+        why: io::Error,
+    },
     /// A worker ended by a fault of this program.
     #[error("a worker ended unexpectedly; its claim runs out by itself")]
     Panicked,
@@ -137,12 +173,24 @@ enum Order {
     Kill,
 }
 
-/// The way to reach every worker.
-struct Hub(Vec<Sender<Order>>);
+/// What the workers of a run share.
+struct Hub {
+    workers: Vec<Sender<Order>>,
+    /// How many nodes may still be taken.
+    left: Mutex<u64>,
+}
 
 impl Hub {
+    /// Leave to take one node.
+    fn leave_to_take(&self) -> bool {
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let may = *left > 0;
+        *left = left.saturating_sub(1);
+        may
+    }
+
     fn tell_all(&self, order: Order) {
-        for worker in &self.0 {
+        for worker in &self.workers {
             // A worker that has ended needs no order.
             let _ = worker.send(order);
         }
@@ -151,7 +199,8 @@ impl Hub {
 
 /// Works until every node has ended or is blocked, or cannot be done with these roles; then says how it went.
 ///
-/// While other processes hold nodes it waits for them, since these nodes come back when their leases run out.
+/// While other processes hold nodes it waits for them, since these nodes come back when their leases run out. With
+/// [`RunOptions::stay`] it goes on waiting when all is over, for whoever adds more.
 ///
 /// # Errors
 /// [`RunError`]; nodes that failed are no error but in the report.
@@ -163,7 +212,7 @@ pub fn run(
 ) -> Result<Report, RunError> {
     let began = Instant::now();
     let (senders, orders): (Vec<_>, Vec<_>) = options.holders.iter().map(|_| channel::unbounded()).unzip();
-    let hub = Hub(senders);
+    let hub = Hub { workers: senders, left: Mutex::new(options.max_nodes.unwrap_or(u64::MAX)) };
     let bell = idle::Bell::new();
     let mut workers = Vec::new();
     for holder in &options.holders {

@@ -1,20 +1,30 @@
 //! One worker: the loop from claim to completion.
 
+use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
 use crossbeam::channel::{self, Receiver, Sender, select};
 
-use super::command::{Claimed, Running, Watch, failure};
-use super::idle::{Bell, Idle};
-use super::{Event, Happening, Hub, Order, RunError, RunOptions};
+use super::command::{Claimed, Running, Told, Watch, failure, shell};
+use super::idle::{Bell, Idle, Woken};
+use super::launch::Launched;
+use super::{Event, GRACE, Happening, Hub, Order, RunError, RunOptions};
+use crate::clock;
 use crate::error::Refusal;
 use crate::id::NodeId;
-use crate::node::{Ended, NodeView, Outcome};
+use crate::node::{ClaimOptions, Ended, NodeView, Outcome, Task};
 use crate::verbs::{Claim, Table, Worker};
 
 /// How often a verb that others keep getting in the way of is tried again, one millisecond apart, before it counts
 /// as refused. The verb itself has tried many times by then.
 const CONTENDED_TRIES: u32 = 100;
+
+/// The longest time, in milliseconds, between the end of a command whose lease was not renewed and the end of that lease:
+/// a tenth of the lease if that is less. By then everything that it has started is gone.
+const AHEAD_MS_MAX: u64 = 500;
+
+/// How long a worker whose name holds a claim waits until it asks again.
+const BUSY_PAUSE: Duration = Duration::from_millis(10);
 
 /// What a worker has done.
 #[derive(Debug, Default)]
@@ -53,8 +63,8 @@ enum End {
 }
 
 /// How waiting for the end of the work ended.
-enum Waited {
-    Over,
+enum Waited<T> {
+    Over(Option<T>),
     Interrupted,
     Lost(String),
 }
@@ -71,6 +81,8 @@ pub(super) struct Hand<'a> {
     events: Sender<Event>,
     /// The strongest order so far; with any order no new node is taken.
     order: Option<Order>,
+    /// The process for the next command; the next claim names it.
+    launched: Option<Launched>,
     tally: Tally,
 }
 
@@ -85,39 +97,98 @@ impl<'a> Hand<'a> {
         events: Sender<Event>,
     ) -> Hand<'a> {
         let lease_ms = lease_ms(table, options);
-        Hand { table, options, worker, lease_ms, orders, hub, bell, events, order: None, tally: Tally::default() }
+        let (order, launched, tally) = (None, None, Tally::default());
+        Hand { table, options, worker, lease_ms, orders, hub, bell, events, order, launched, tally }
     }
 
     /// Takes nodes until nothing is left for it, or it is told to stop.
     pub(super) fn work(mut self, watch: Watch) -> Result<Tally, RunError> {
-        let mut idle = Idle::new();
-        loop {
-            self.order = self.order.max(self.orders.try_iter().max());
-            if self.order.is_some() {
-                break;
-            }
-            match self.worker.claim_next() {
-                Ok(claim) => {
-                    idle.reset();
-                    self.bell.ring();
-                    self.carry_out(claim, &watch)?;
-                    continue;
-                }
-                Err(Refusal::NothingReady) if idle.is_look_due() && self.is_over()? => {
-                    // It is over for all: they are not to find out one by one at their next look.
-                    self.hub.tell_all(Order::Drain);
-                    break;
-                }
-                Err(Refusal::NothingReady | Refusal::Contended { .. }) => {}
-                Err(other) => return Err(other.into()),
-            }
-            self.order = self.order.max(idle.wait(self.bell, &self.orders));
+        while self.order.is_none() && self.hub.leave_to_take() {
+            let Some(claim) = self.next()? else { break };
+            self.bell.ring();
+            self.carry_out(claim, &watch)?;
+            self.listen();
         }
         Ok(self.tally)
     }
 
+    fn listen(&mut self) {
+        self.order = self.order.max(self.orders.try_iter().max());
+    }
+
+    /// The next node; `None` when there is nothing left for it, or it was told to stop.
+    fn next(&mut self) -> Result<Option<Claim<'a>>, RunError> {
+        let mut idle = Idle::new();
+        let worker = self.worker;
+        let began = Instant::now();
+        loop {
+            self.listen();
+            if self.order.is_some() {
+                return Ok(None);
+            }
+            let options = self.claim_options()?;
+            let mut claim = worker.claim_next_with(&options);
+            if matches!(claim, Err(Refusal::NothingReady | Refusal::Contended { .. })) {
+                if matches!(claim, Err(Refusal::NothingReady)) && idle.is_look_due() && self.is_over()? {
+                    // It is over for all: they are not to find out one by one at their next look.
+                    self.hub.tell_all(Order::Drain);
+                    return Ok(None);
+                }
+                let sleep = |longest: Duration| {
+                    worker.wait_claim_next(&options, Some(u64::try_from(longest.as_millis()).unwrap_or(u64::MAX)))
+                };
+                claim = match idle.wait(self.bell, &self.orders, sleep) {
+                    Woken::Slept(claim) => claim,
+                    Woken::Told(order) => {
+                        self.order = self.order.max(Some(order));
+                        continue;
+                    }
+                    Woken::Look => continue,
+                };
+            }
+            match claim {
+                Ok(claim) => return self.unless_ordered(claim),
+                Err(Refusal::NothingReady | Refusal::Contended { .. }) => {}
+                // Started again after it was killed: its launcher is about to end what it had begun then.
+                Err(Refusal::Busy { .. }) if began.elapsed() < GRACE => std::thread::sleep(BUSY_PAUSE),
+                Err(other) => return Err(other.into()),
+            }
+        }
+    }
+
+    /// The claim, unless an order came while it slept for it: then it goes back before anything was begun.
+    fn unless_ordered(&mut self, claim: Claim<'a>) -> Result<Option<Claim<'a>>, RunError> {
+        self.listen();
+        if self.order.is_none() {
+            return Ok(Some(claim));
+        }
+        match insist(|| claim.release()) {
+            Ok(_) => Ok(None),
+            Err(refusal) => lost(refusal).map(|_| None),
+        }
+    }
+
+    /// How to claim: in the name of the launcher that would start the command. One that has been killed is replaced.
+    fn claim_options(&mut self) -> Result<ClaimOptions, RunError> {
+        let Some(launcher) = &self.options.launcher else { return Ok(ClaimOptions::default()) };
+        if let Some(launched) = &mut self.launched
+            && launched.is_alive()
+        {
+            return Ok(ClaimOptions { pid: Some(launched.pid()), ..ClaimOptions::default() });
+        }
+        let program = launcher.program.display().to_string();
+        let launched = Launched::start(launcher, self.options.output_to_stderr)
+            .map_err(|why| RunError::Launcher { program, why })?;
+        let pid = launched.pid();
+        self.launched = Some(launched);
+        Ok(ClaimOptions { pid: Some(pid), ..ClaimOptions::default() })
+    }
+
     /// Whether nothing can become ready for this worker any more, whatever it waits for.
     fn is_over(&self) -> Result<bool, Refusal> {
+        if self.options.stay {
+            return Ok(false);
+        }
         let before = self.table.counts()?;
         if before.claimed > 0 {
             return Ok(false);
@@ -148,35 +219,64 @@ impl<'a> Hand<'a> {
         let held = Held { id: task.id, label: task.label(), claim };
         self.tell(&held, Happening::Started);
         let began = Instant::now();
-        let end = match (task.run.as_deref(), self.options.replay) {
+        let (end, running) = match (self.command_of(&task), self.options.replay) {
             (Some(command), _) => self.run_command(&held, command, watch),
-            (_, Some(scale)) => self.sleep(&held, task.cost, scale),
-            (_, None) => End::Done,
+            (_, Some(scale)) => (self.sleep(&held, task.cost, scale), None),
+            (_, None) => (End::Done, None),
         };
         let took = began.elapsed();
         self.tally.took.push((held.id, took));
-        self.settle(&held, end, took)
+        self.settle(&held, end, running, took)
     }
 
-    /// Writes the end of the work to the table and tells of it.
-    fn settle(&mut self, held: &Held<'_>, end: End, took: Duration) -> Result<(), RunError> {
+    /// What is to be run for a node.
+    fn command_of(&self, task: &Task) -> Option<Vec<OsString>> {
+        self.options.command.clone().or_else(|| task.run.as_deref().map(shell))
+    }
+
+    /// Writes the end of the work to the table and tells of it. What a command has left running stays only when its node
+    /// is done: otherwise it is gone before anybody can begin anew.
+    fn settle(
+        &mut self,
+        held: &Held<'_>,
+        end: End,
+        mut running: Option<Running<'_>>,
+        took: Duration,
+    ) -> Result<(), RunError> {
+        let mut end_all = || running.as_mut().map(Running::end_all);
         let happening = match end {
             End::Done => match insist(|| held.claim.complete(Outcome::Done)) {
-                Ok(_) => Happening::Done { took },
-                // Somebody made it wait for one more node while it was worked on. What was done does not count then.
-                Err(why @ Refusal::NotReady { .. }) => release(held, why.to_string())?,
-                Err(why) => lost(why)?,
-            },
-            End::Failed(why) => match insist(|| held.claim.complete_with(Outcome::Failed, &why)) {
-                Ok(Ended::ToRetry { attempts, .. }) => {
-                    Happening::Released { why: format!("{why}; attempt {attempts}, to be tried again") }
+                Ok(_) => {
+                    if let Some(running) = running.take() {
+                        running.leave();
+                    }
+                    Happening::Done { took }
                 }
-                Ok(_) => Happening::Failed { took, why },
+                // Somebody made it wait for one more node while it was worked on. What was done does not count then.
+                Err(why @ Refusal::NotReady { .. }) => {
+                    end_all();
+                    release(held, why.to_string())?
+                }
                 Err(why) => lost(why)?,
             },
-            End::Unfinished(why) => release(held, why)?,
+            End::Failed(why) => {
+                end_all();
+                match insist(|| held.claim.complete_with(Outcome::Failed, &why)) {
+                    Ok(Ended::ToRetry { attempts, .. }) => {
+                        Happening::Released { why: format!("{why}; attempt {attempts}, to be tried again") }
+                    }
+                    Ok(_) => Happening::Failed { took, why },
+                    Err(why) => lost(why)?,
+                }
+            }
+            End::Unfinished(why) => {
+                end_all();
+                release(held, why)?
+            }
             End::Lost(why) => Happening::Lost { why },
         };
+        // What is left of a lost one.
+        running.as_mut().map(Running::end_all);
         match &happening {
             Happening::Failed { .. } => {
                 self.tally.failed += 1;
@@ -193,52 +293,88 @@ impl<'a> Hand<'a> {
     }
 
     /// Runs the node's command to its end, whichever that is.
-    fn run_command(&mut self, held: &Held<'_>, command: &str, watch: &Watch) -> End {
+    fn run_command<'w>(
+        &mut self,
+        held: &Held<'_>,
+        command: Vec<OsString>,
+        watch: &'w Watch,
+    ) -> (End, Option<Running<'w>>) {
         let claimed = Claimed {
             node: &held.label,
             generation: held.claim.generation(),
             holder: self.worker.holder(),
             dir: self.table.dir(),
         };
-        let running = match Running::start(command, &claimed, self.options.output_to_stderr, watch) {
+        let program = command.first().cloned().unwrap_or_default();
+        let launched = self.launched.take();
+        let is_launched = launched.is_some();
+        // How much of the lease is left is known only of one that begins now.
+        let until_ms = match insist(|| self.renewed(held)) {
+            Ok(until_ms) => until_ms,
+            Err(why) => return (End::Lost(why.to_string()), None),
+        };
+        let to_stderr = self.options.output_to_stderr;
+        let running = match Running::start(command, &claimed, launched, until_ms, to_stderr, watch) {
             Ok(running) => running,
-            Err(error) => return End::Failed(format!("cannot start /bin/sh: {error}")),
+            Err(error) if is_launched => {
+                return (End::Unfinished(format!("its launcher does not hear: {error}")), None);
+            }
+            Err(error) => return (End::Failed(format!("cannot start {}: {error}", program.display())), None),
         };
-        let waited = self.hold(held, running.ended(), Some(&running));
-        if let Waited::Lost(why) = waited {
-            running.terminate();
-            return End::Lost(why);
-        }
-        let status = match running.reap() {
-            Ok(status) => status,
-            Err(error) => return End::Failed(format!("cannot learn how it ended: {error}")),
+        let end = match self.hold(held, running.told(), Some(&running)) {
+            Waited::Lost(why) => {
+                running.terminate();
+                End::Lost(why)
+            }
+            Waited::Interrupted => End::Unfinished("interrupted".to_owned()),
+            Waited::Over(told) => self.end_of(told.unwrap_or(Told::Gone)),
         };
-        match failure(&status) {
-            None => End::Done,
-            // Told to stop: that it did not finish is not its fault.
-            Some(why) if self.order > Some(Order::Drain) => End::Unfinished(why),
-            Some(why) => End::Failed(why),
+        (end, Some(running))
+    }
+
+    /// What the end of a command means for its node.
+    fn end_of(&self, told: Told) -> End {
+        match told {
+            Told::Exited { code, signal } => match failure(code, signal) {
+                None => End::Done,
+                // Told to stop: that it did not finish is not its fault.
+                Some(why) if self.order > Some(Order::Drain) => End::Unfinished(why),
+                Some(why) => End::Failed(why),
+            },
+            Told::NotStarted { why } => End::Failed(format!("cannot start it: {why}")),
+            Told::OutOfTime => {
+                End::Unfinished("killed, because the lease ran out while this process was stopped or too slow".into())
+            }
+            Told::Clear | Told::Gone => End::Unfinished("its launcher was killed".to_owned()),
         }
+    }
+
+    /// Renews the lease. Answers when a command must have ended unless it is renewed once more, on the lease clock.
+    fn renewed(&self, held: &Held<'_>) -> Result<u64, Refusal> {
+        // The lease counts from now or later.
+        let now_ms = clock::lease_now_ms();
+        let lease_ms = held.claim.renew()?;
+        Ok(now_ms + lease_ms - (lease_ms / 10).min(AHEAD_MS_MAX))
     }
 
     /// Takes the time that the node's cost stands for.
     fn sleep(&mut self, held: &Held<'_>, cost: u32, scale: f64) -> End {
         let time = Duration::try_from_secs_f64(f64::from(cost) / 1_000.0 * scale).unwrap_or(Duration::MAX);
         match self.hold(held, &channel::after(time), None) {
-            Waited::Over => End::Done,
+            Waited::Over(_) => End::Done,
             Waited::Interrupted => End::Unfinished("interrupted".to_owned()),
             Waited::Lost(why) => End::Lost(why),
         }
     }
 
     /// Keeps the lease alive until the work is over, and obeys orders meanwhile.
-    fn hold<T>(&mut self, held: &Held<'_>, over: &Receiver<T>, running: Option<&Running<'_>>) -> Waited {
+    fn hold<T>(&mut self, held: &Held<'_>, over: &Receiver<T>, running: Option<&Running<'_>>) -> Waited<T> {
         let interval = Duration::from_millis(self.lease_ms / 3).max(Duration::from_millis(1));
         let mut renew_at = Instant::now() + interval;
         let orders = self.orders.clone();
         loop {
             select! {
-                recv(over) -> _ => return Waited::Over,
+                recv(over) -> over => return Waited::Over(over.ok()),
                 recv(orders) -> order => {
                     self.order = self.order.max(order.ok());
                     match (order, running) {
@@ -249,8 +385,13 @@ impl<'a> Hand<'a> {
                     }
                 }
                 default(renew_at.saturating_duration_since(Instant::now())) => {
-                    match held.claim.renew() {
-                        Ok(_) => renew_at = Instant::now() + interval,
+                    match self.renewed(held) {
+                        Ok(until_ms) => {
+                            renew_at = Instant::now() + interval;
+                            if let Some(running) = running {
+                                running.put_off(until_ms);
+                            }
+                        }
                         // Others are busy with the same words; the lease has two thirds left to try again.
                         Err(Refusal::Contended { .. }) => renew_at = Instant::now() + Duration::from_millis(1),
                         Err(why) => return Waited::Lost(why.to_string()),

@@ -6,6 +6,8 @@ mod interrupts;
 mod order;
 mod sharing;
 mod support;
+mod takeover;
+mod work;
 
 /// A file of tests that nobody names here would never run.
 #[test]

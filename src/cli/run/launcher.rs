@@ -1,0 +1,19 @@
+//! The part of the program that `run` and `work` start for every command; no verb of the command line.
+
+use std::process::ExitCode;
+
+use tenure::run::Launcher;
+
+/// The first argument that makes the program a launcher.
+const ARGUMENT: &str = "launch-a-command";
+
+/// This program as the launcher of its commands.
+pub(super) fn launcher() -> Launcher {
+    Launcher::this_program([ARGUMENT])
+}
+
+/// Does the work of a launcher if the program was started as one.
+pub fn launched() -> Option<ExitCode> {
+    let mut args = std::env::args_os().skip(1);
+    (args.next()? == ARGUMENT).then(|| tenure::run::launch(&launcher(), args))
+}
