@@ -13,6 +13,7 @@
 mod checker;
 mod history;
 #[path = "../model/mod.rs"]
+#[allow(unused_imports, reason = "shared with the tests of the model, which use all of it")]
 mod model;
 mod processes;
 mod spec;
