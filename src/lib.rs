@@ -51,7 +51,10 @@
 //! | `verbs` | the API: [`Table`], [`Worker`], [`Claim`] |
 //! | [`formats`] | graphs as files: JSON Lines, WfFormat, drawings |
 //! | [`run`] | the worker loop around a command |
+//! | `admission` | admissions to start: at most one unfinished start per workspace surface |
 
+#[cfg(feature = "admission")]
+pub mod admission;
 mod clock;
 mod derive;
 pub mod error;
