@@ -39,7 +39,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     ("formats", &["error", "id", "node", "verbs"]),
     ("run", &["error", "formats", "id", "node", "verbs"]),
-    ("admission", &["error", "id"]),
+    ("admission", &["clock", "error", "id", "location"]),
     ("lib", &[]),
 ];
 
