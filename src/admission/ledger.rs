@@ -129,6 +129,9 @@ pub trait Ledger: Send + Sync {
     /// Everything that contradicts the rules; empty when all is well.
     fn fsck(&self) -> Result<Vec<Fault>, Refusal>;
 
+    /// Makes the ledger, or brings it up to this version's schema. Never done by a read.
+    fn migrate(&self) -> Result<Migrated, Refusal>;
+
     /// The ledger's clock: milliseconds since 1970. Deadlines are on it.
     fn now_ms(&self) -> Result<u64, Refusal>;
 
@@ -203,6 +206,8 @@ pub struct Placed {
     pub changed: bool,
     /// Open admissions that are stopping now.
     pub stopping: Vec<Record>,
+    /// Other keys at the same place, with which no sharing is declared (A8).
+    pub warnings: Vec<Overlap>,
 }
 
 impl Placed {
@@ -239,6 +244,15 @@ pub enum Stop {
     Asked,
     /// Its placement has changed.
     Placement,
+}
+
+/// What `migrate` did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Migrated {
+    /// The schema before; `None`: there was no ledger.
+    pub from: Option<u64>,
+    /// The schema now.
+    pub to: u64,
 }
 
 /// Something in the ledger that contradicts the rules.

@@ -10,6 +10,9 @@ pub const INPUT_BYTES_MAX: usize = 4 << 20;
 /// Longest reason, in bytes.
 pub const REASON_BYTES_MAX: usize = 4096;
 
+/// Longest name of a storage, in bytes.
+pub const STORAGE_BYTES_MAX: usize = 256;
+
 /// What to do when another row waits for the same surface and destination.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IfWaiting {
