@@ -1,0 +1,1 @@
+//! What the tables hold by themselves: written around the code, each is refused.
