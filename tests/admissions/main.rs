@@ -28,6 +28,8 @@ mod files;
 mod identity;
 mod legacy;
 mod one_unfinished;
+mod party;
 mod queue;
+mod races;
 mod schema;
 mod server;

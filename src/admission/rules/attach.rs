@@ -26,9 +26,7 @@ fn attach_quietly(
         return Err(is_closed(record).into());
     }
     is_destination(record, caller)?;
-    if record.phase == Phase::Queued {
-        return Err(Refusal::StillWaiting { record: Box::new(record.clone()) }.into());
-    }
+    is_admitted(record)?;
     if !ground.stands(record) {
         return Err(moved(record).into());
     }
@@ -37,6 +35,14 @@ fn attach_quietly(
     let grant = scene.grant(&mut record, epoch);
     let write = Write::Update(Box::new(record.clone()));
     Ok(Ruled::new((record, grant), [write]))
+}
+
+/// A row that waits has no credential, and none is good for it.
+fn is_admitted(record: &Record) -> Result<(), Refusal> {
+    if record.phase == Phase::Queued {
+        return Err(Refusal::StillWaiting { record: Box::new(record.clone()) });
+    }
+    Ok(())
 }
 
 pub(super) fn is_destination(record: &Record, caller: &MachineId) -> Result<(), Refusal> {
@@ -91,6 +97,7 @@ pub(in crate::admission) fn check(
         return Err(is_closed(record));
     }
     belongs(record, grant, caller, None)?;
+    is_admitted(record)?;
     is_newest(record, grant)?;
     in_time(grant, now_ms)?;
     if !ground.stands(record) {
@@ -124,6 +131,7 @@ fn start_quietly(
         return Err(is_closed(record).into());
     }
     belongs(record, grant, caller, None)?;
+    is_admitted(record)?;
     if record.phase == Phase::Started {
         // The answer to the same call may have been lost.
         if record.started_attach == Some(grant.attach_number) {

@@ -14,7 +14,7 @@ mod submit;
 #[cfg(all(test, not(tenure_loom)))]
 mod table;
 #[cfg(all(test, not(tenure_loom)))]
-mod tests;
+mod trial;
 
 use super::credential::Grant;
 use super::facts::{Decision, Facts, Occasion, Subject};
