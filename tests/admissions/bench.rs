@@ -14,7 +14,7 @@ pub const HOUR_MS: u64 = 3_600_000;
 
 /// Which database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum Which {
     Sqlite,
     Postgres,
 }
@@ -81,7 +81,7 @@ impl Seal for Wax {
 }
 
 pub struct Bench {
-    pub kind: Kind,
+    pub kind: Which,
     pub ledger: Box<dyn Ledger>,
     pub rules: Arc<Rules>,
     pub clock: Arc<AtomicU64>,
@@ -95,10 +95,10 @@ pub enum Home {
 }
 
 impl Home {
-    pub fn new(kind: Kind) -> Home {
+    pub fn new(kind: Which) -> Home {
         match kind {
-            Kind::Sqlite => Home::Directory(tempfile::tempdir().unwrap()),
-            Kind::Postgres => Home::Schema(super::server::Schema::new()),
+            Which::Sqlite => Home::Directory(tempfile::tempdir().unwrap()),
+            Which::Postgres => Home::Schema(super::server::Schema::new()),
         }
     }
 
@@ -121,11 +121,11 @@ pub fn open(address: &str, options: Options) -> Box<dyn Ledger> {
 }
 
 impl Bench {
-    pub fn new(kind: Kind) -> Bench {
+    pub fn new(kind: Which) -> Bench {
         Bench::with(kind, |options| options)
     }
 
-    pub fn with(kind: Kind, change: impl FnOnce(Options) -> Options) -> Bench {
+    pub fn with(kind: Which, change: impl FnOnce(Options) -> Options) -> Bench {
         let home = Home::new(kind);
         let (rules, clock) = (Arc::new(Rules::default()), Arc::new(AtomicU64::new(1_800_000_000_000)));
         let ledger = open(&home.address(), change(options(&rules, &clock)));
@@ -134,7 +134,7 @@ impl Bench {
     }
 
     /// A bench with S placed on the first machine.
-    pub fn placed(kind: Kind) -> Bench {
+    pub fn placed(kind: Which) -> Bench {
         let bench = Bench::new(kind);
         bench.add(S);
         bench.place(S, m1(), "/srv/s");

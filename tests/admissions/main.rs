@@ -15,7 +15,7 @@ macro_rules! on_both {
     };
     (@on $module:ident, $kind:ident, $($name:ident)*) => {
         mod $module {
-            $(#[test] fn $name() { super::bodies::$name(crate::bench::Bench::placed(crate::bench::Kind::$kind)); })*
+            $(#[test] fn $name() { super::bodies::$name(crate::bench::Bench::placed(crate::bench::Which::$kind)); })*
         }
     };
 }

@@ -52,7 +52,7 @@ pub enum What {
         admission: AdmId,
         token: String,
         machine: u8,
-        kind: tenure::admission::Kind,
+        kind: Kind,
     },
     Cancel {
         request: String,
@@ -145,7 +145,7 @@ pub struct Came {
     pub admission: Option<AdmId>,
     pub created: bool,
     pub phase: Option<Phase>,
-    pub closing: Option<tenure::admission::Kind>,
+    pub closing: Option<Kind>,
     pub token: Option<String>,
     /// Of a pickup: what it expired, and what it closed because the placement had changed.
     pub expired: Vec<AdmId>,
@@ -323,7 +323,7 @@ impl Drop for Party {
 #[test]
 fn orders_are_done() {
     let Ok(address) = std::env::var(LEDGER) else {
-        let bench = Bench::placed(Kind::Sqlite);
+        let bench = Bench::placed(Which::Sqlite);
         let order = Order { now_ms: 1, what: What::Submit(Sent::local(S, "r")) };
         let read: Order = serde_json::from_str(&serde_json::to_string(&order).unwrap()).unwrap();
         let came = perform(bench.ledger.as_ref(), &read.what);
@@ -352,7 +352,7 @@ fn orders_are_done() {
 
 /// A ledger, a test's own connection to it, and parties.
 pub struct Races {
-    pub kind: Kind,
+    pub kind: Which,
     pub ledger: Box<dyn Ledger>,
     pub clock: Arc<AtomicU64>,
     pub policy: FilePolicy,
@@ -362,7 +362,7 @@ pub struct Races {
 }
 
 impl Races {
-    pub fn new(kind: Kind) -> Races {
+    pub fn new(kind: Which) -> Races {
         let (home, dir) = (Home::new(kind), tempfile::tempdir().unwrap());
         let clock = Arc::new(AtomicU64::new(1_800_000_000_000));
         let policy = dir.path().join("policy");

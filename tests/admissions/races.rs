@@ -20,7 +20,7 @@ macro_rules! races {
     (@on $module:ident, $kind:ident, $($name:ident)*) => {
         mod $module {
             $(#[test] fn $name() {
-                let mut races = crate::party::Races::new(crate::bench::Kind::$kind);
+                let mut races = crate::party::Races::new(crate::bench::Which::$kind);
                 for round in 0..crate::party::Races::rounds() {
                     let surface = races.surface(&format!("s{round}"));
                     super::rounds::$name(&mut races, &surface);
