@@ -52,7 +52,10 @@
 //! | [`check`] | everything that must hold of a table or a snapshot, looked at |
 //! | [`formats`] | graphs as files: JSON Lines, WfFormat, drawings |
 //! | [`run`] | the worker loop around a command |
+//! | `admission` | admissions to start: at most one unfinished start per workspace surface |
 
+#[cfg(feature = "admission")]
+pub mod admission;
 pub mod check;
 mod clock;
 mod derive;

@@ -35,6 +35,20 @@ impl Location {
         Location { dir, named: false }
     }
 
+    /// Where what must survive a reboot is kept: `dir` if given, else `$XDG_STATE_HOME/tenure` or
+    /// `$HOME/.local/state/tenure`, else `/var/tmp/tenure-UID`.
+    pub fn state(dir: Option<PathBuf>) -> Location {
+        if let Some(dir) = dir {
+            return Location::named(dir);
+        }
+        let absolute = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let dir = absolute("XDG_STATE_HOME")
+            .or_else(|| absolute("HOME").map(|home| home.join(".local/state")))
+            .map(|base| base.join("tenure"))
+            .unwrap_or_else(|| PathBuf::from(format!("/var/tmp/tenure-{}", rustix::process::getuid().as_raw())));
+        Location { dir, named: false }
+    }
+
     /// A directory that is used as given.
     pub fn named(dir: impl Into<PathBuf>) -> Location {
         Location { dir: dir.into(), named: true }

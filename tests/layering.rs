@@ -46,7 +46,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     ("formats", &["error", "id", "node", "verbs"]),
     ("run", &["clock", "error", "formats", "id", "node", "verbs"]),
-    ("admission", &["error", "id"]),
+    ("admission", &["clock", "error", "id", "location"]),
     ("lib", &[]),
 ];
 

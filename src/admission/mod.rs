@@ -1,0 +1,50 @@
+//! Admissions to start: one gate before anything runs in a place, and at most one unfinished admission per surface.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`names`] | ids, keys and paths with one spelling each |
+//! | [`facts`] | what a policy is asked, and the policy as a trait |
+//! | [`record`] | what the ledger keeps |
+//! | [`request`] | what callers send |
+//! | [`refusal`] | why they are refused |
+//! | [`credential`] | what a credential says |
+//! | `rules` | what is decided, pure |
+//! | [`ledger`] | every verb, as a trait |
+
+pub mod credential;
+pub mod facts;
+pub mod ledger;
+pub mod names;
+#[cfg(feature = "postgres")]
+mod postgres;
+pub mod record;
+pub mod refusal;
+pub mod request;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod rules;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod sql;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod store;
+
+pub use credential::{CREDENTIAL_MS_DEFAULT, Credential, Grant, Seal};
+pub use facts::{Decision, Entrance, Facts, Occasion, Policy, Subject, Work};
+pub use ledger::{
+    Answer, EXPIRES_AFTER_MS, Fault, Ledger, Migrated, Overlap, Pickup, Placed, Stop, SurfaceAdded, Waiting,
+};
+pub use names::{AdmId, Attempt, BadName, Digest, Generation, MachineId, MachineLabel, Place, RequestId, SurfaceKey};
+#[cfg(feature = "postgres")]
+pub use postgres::open_postgres;
+pub use record::{
+    AttemptKey, Destination, Input, Kind, LegacyOwner, MachineView, Phase, Placement, Record, Refused, SurfaceView,
+};
+pub use refusal::{LedgerError, Refusal};
+pub use request::{Append, By, Closing, History, IfWaiting, Placing, Request};
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+pub use sql::{Moment, Probe};
+#[cfg(feature = "sqlite")]
+pub use sqlite::{LEDGER_FILE, ledger_path, open_sqlite};
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+pub use store::{Clock, Options, WAIT_MS_DEFAULT};
