@@ -10,11 +10,15 @@
 //! | [`credential`] | what a credential says |
 //! | `rules` | what is decided, pure |
 //! | [`ledger`] | every verb, as a trait |
+//! | [`digest`] | what a request asks for, as one number |
+//! | [`policy`] | policies: a file, a program, or the owner alone |
 
 pub mod credential;
+pub mod digest;
 pub mod facts;
 pub mod ledger;
 pub mod names;
+pub mod policy;
 #[cfg(feature = "postgres")]
 mod postgres;
 pub mod record;
@@ -30,11 +34,14 @@ mod sqlite;
 mod store;
 
 pub use credential::{CREDENTIAL_MS_DEFAULT, Credential, Grant, Seal};
+pub use digest::Content;
 pub use facts::{Decision, Entrance, Facts, Occasion, Policy, Subject, Work};
 pub use ledger::{
     Answer, EXPIRES_AFTER_MS, Fault, Ledger, Migrated, Overlap, Pickup, Placed, Stop, SurfaceAdded, Waiting,
 };
-pub use names::{AdmId, Attempt, BadName, Digest, Generation, MachineId, MachineLabel, Place, RequestId, SurfaceKey};
+pub use names::{
+    AdmId, Attempt, BadName, Digest, Generation, MachineId, MachineLabel, MachineRef, Place, RequestId, SurfaceKey,
+};
 #[cfg(feature = "postgres")]
 pub use postgres::open_postgres;
 pub use record::{
