@@ -12,15 +12,21 @@
 //! | [`ledger`] | every verb, as a trait |
 //! | [`digest`] | what a request asks for, as one number |
 //! | [`policy`] | policies: a file, a program, or the owner alone |
+//! | [`keys`] | who this machine is, and what credentials are made with |
+//! | [`token`] | credentials as tokens |
+//! | [`home`] | where all of it is kept on this machine |
 
 pub mod credential;
 pub mod digest;
 pub mod facts;
+pub mod home;
+pub mod keys;
 pub mod ledger;
 pub mod names;
 pub mod policy;
 #[cfg(feature = "postgres")]
 mod postgres;
+pub mod private;
 pub mod record;
 pub mod refusal;
 pub mod request;
@@ -32,10 +38,13 @@ mod sql;
 mod sqlite;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod store;
+pub mod token;
 
 pub use credential::{CREDENTIAL_MS_DEFAULT, Credential, Grant, Seal};
 pub use digest::Content;
 pub use facts::{Decision, Entrance, Facts, Occasion, Policy, Subject, Work};
+pub use home::Home;
+pub use keys::{Identity, KeyError, SealKeys};
 pub use ledger::{
     Answer, EXPIRES_AFTER_MS, Fault, Ledger, Migrated, Overlap, Pickup, Placed, Stop, SurfaceAdded, Waiting,
 };
