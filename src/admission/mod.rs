@@ -14,6 +14,7 @@
 //! | [`policy`] | policies: a file, a program, or the owner alone |
 //! | [`keys`] | who this machine is, and what credentials are made with |
 //! | [`token`] | credentials as tokens |
+//! | [`outbox`] | what is to be sent stays there until it is taken |
 //! | [`home`] | where all of it is kept on this machine |
 
 pub mod credential;
@@ -23,6 +24,7 @@ pub mod home;
 pub mod keys;
 pub mod ledger;
 pub mod names;
+pub mod outbox;
 pub mod policy;
 #[cfg(feature = "postgres")]
 mod postgres;
@@ -51,6 +53,7 @@ pub use ledger::{
 pub use names::{
     AdmId, Attempt, BadName, Digest, Generation, MachineId, MachineLabel, MachineRef, Place, RequestId, SurfaceKey,
 };
+pub use outbox::Outbox;
 #[cfg(feature = "postgres")]
 pub use postgres::open_postgres;
 pub use record::{

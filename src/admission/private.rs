@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use thiserror::Error;
 
@@ -124,19 +124,29 @@ pub(crate) fn read(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, PrivateEr
 
 /// Writes a new file with mode 0600 and syncs it; one that is there is an error.
 pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> Result<(), PrivateError> {
+    write_new_locked(path, bytes).map(|_| ())
+}
+
+/// As [`write_new`]; the file is locked until the value is dropped.
+pub(crate) fn write_new_locked(path: &Path, bytes: &[u8]) -> Result<File, PrivateError> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mode = Mode::RUSR | Mode::WUSR;
     let fd = rustix::fs::open(path, flags, mode).map_err(|errno| io_error("make", path)(errno.into()))?;
     let mut file = File::from(fd);
-    let written = rustix::fs::fchmod(&file, mode).map_err(io::Error::from).and_then(|()| {
+    // The mode given to open is cut by the umask; this one is not.
+    let made = rustix::fs::fchmod(&file, mode).and_then(|()| rustix::fs::flock(&file, FlockOperation::LockExclusive));
+    let written = made.map_err(io::Error::from).and_then(|()| {
         file.write_all(bytes)?;
         file.sync_all()
     });
-    written.map_err(|error| {
-        // Half a file is of no use to anybody.
-        let _ = std::fs::remove_file(path);
-        io_error("write", path)(error)
-    })
+    match written {
+        Ok(()) => Ok(file),
+        Err(error) => {
+            // Half a file is of no use to anybody.
+            let _ = std::fs::remove_file(path);
+            Err(io_error("write", path)(error))
+        }
+    }
 }
 
 /// Makes the names in a directory last.
