@@ -180,7 +180,7 @@ impl Outbox {
     /// [`OutboxError`] when it cannot be read or is not what its header says.
     pub fn input(&self, entry: &Entry) -> Result<Vec<u8>, OutboxError> {
         let path = self.path_of(entry);
-        let (_, input) = file::read(&path)?.ok_or_else(|| OutboxError::Gone { path })?;
+        let (_, input) = file::read(&path)?.ok_or(OutboxError::Gone { path })?;
         Ok(input)
     }
 
