@@ -92,6 +92,24 @@ impl Identity {
         Ok(found.map(|secret| Identity { machine: machine_of(&secret), label: Some(label.clone()) }))
     }
 
+    /// Every identity on this machine: its own, and the further ones by name.
+    ///
+    /// # Errors
+    /// [`KeyError`] when a key cannot be read.
+    pub fn all(home: &Home) -> Result<Vec<Identity>, KeyError> {
+        let mut all = vec![Identity::own(home)?];
+        let mut labels: Vec<MachineLabel> = Vec::new();
+        for entry in std::fs::read_dir(home.dir().join("machines")).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            labels.extend(name.to_str().and_then(|name| name.strip_suffix(".key")).and_then(|name| name.parse().ok()));
+        }
+        labels.sort();
+        for label in labels {
+            all.extend(Identity::named(home, &label)?);
+        }
+        Ok(all)
+    }
+
     /// Makes a further identity on this machine, or finds the one of that name.
     ///
     /// # Errors
@@ -173,6 +191,13 @@ impl SealKeys {
         let text = public.and_then(|key| text_of(&key)).unwrap_or_default();
         private::read_or_make(&path, KEY_BYTES_MAX, || Ok(text))?;
         SealKeys::shared(home)
+    }
+}
+
+impl SealKeys {
+    /// Whether credentials can be made with them.
+    pub const fn can_issue(&self) -> bool {
+        !matches!(self, SealKeys::Reader(_))
     }
 }
 

@@ -16,6 +16,8 @@
 //! | [`token`] | credentials as tokens |
 //! | [`outbox`] | what is to be sent stays there until it is taken |
 //! | [`home`] | where all of it is kept on this machine |
+//! | [`runs`] | the files that a command finds |
+//! | [`open`] | opening a ledger with all of this |
 
 pub mod credential;
 pub mod digest;
@@ -24,6 +26,8 @@ pub mod home;
 pub mod keys;
 pub mod ledger;
 pub mod names;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+pub mod open;
 pub mod outbox;
 pub mod policy;
 #[cfg(feature = "postgres")]
@@ -34,6 +38,7 @@ pub mod refusal;
 pub mod request;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod rules;
+pub mod runs;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod sql;
 #[cfg(feature = "sqlite")]
