@@ -1,7 +1,7 @@
 //! `run`: loads a graph and works on it with a number of workers.
 
 mod progress;
-mod signals;
+pub(super) mod signals;
 
 use std::num::NonZero;
 
