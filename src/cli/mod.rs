@@ -3,6 +3,8 @@
 //! A verb is a struct of arguments and a `run` function. It talks to the library only; what it prints goes through
 //! `out` and `render`, and how it ends is decided in `exit`.
 
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod admission;
 mod answer;
 mod args;
 mod claim;
@@ -92,6 +94,8 @@ enum Verb {
     Snapshot(snapshot::SnapshotArgs),
     Restore(snapshot::RestoreArgs),
     Stats(stats::StatsArgs),
+    #[cfg(any(feature = "sqlite", feature = "postgres"))]
+    Admission(admission::AdmissionArgs),
     Util(util::UtilArgs),
 }
 
@@ -145,6 +149,8 @@ fn dispatch(context: &Context, verb: Verb) -> Result<Exit, CliError> {
         Verb::Snapshot(args) => snapshot::snapshot(context, args),
         Verb::Restore(args) => snapshot::restore(context, args),
         Verb::Stats(args) => stats::run(context, args),
+        #[cfg(any(feature = "sqlite", feature = "postgres"))]
+        Verb::Admission(args) => admission::run(context, args),
         Verb::Util(args) => util::run(context, args),
     }
 }
