@@ -10,31 +10,55 @@
 //! | [`credential`] | what a credential says |
 //! | `rules` | what is decided, pure |
 //! | [`ledger`] | every verb, as a trait |
+//! | [`digest`] | what a request asks for, as one number |
+//! | [`policy`] | policies: a file, a program, or the owner alone |
+//! | [`keys`] | who this machine is, and what credentials are made with |
+//! | [`token`] | credentials as tokens |
+//! | [`outbox`] | what is to be sent stays there until it is taken |
+//! | [`home`] | where all of it is kept on this machine |
+//! | [`runs`] | the files that a command finds |
+//! | [`open`] | opening a ledger with all of this |
 
 pub mod credential;
+pub mod digest;
 pub mod facts;
+pub mod home;
+pub mod keys;
 pub mod ledger;
 pub mod names;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+pub mod open;
+pub mod outbox;
+pub mod policy;
 #[cfg(feature = "postgres")]
 mod postgres;
+pub mod private;
 pub mod record;
 pub mod refusal;
 pub mod request;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod rules;
+pub mod runs;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod sql;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod store;
+pub mod token;
 
 pub use credential::{CREDENTIAL_MS_DEFAULT, Credential, Grant, Seal};
+pub use digest::Content;
 pub use facts::{Decision, Entrance, Facts, Occasion, Policy, Subject, Work};
+pub use home::Home;
+pub use keys::{Identity, KeyError, SealKeys};
 pub use ledger::{
     Answer, EXPIRES_AFTER_MS, Fault, Ledger, Migrated, Overlap, Pickup, Placed, Stop, SurfaceAdded, Waiting,
 };
-pub use names::{AdmId, Attempt, BadName, Digest, Generation, MachineId, MachineLabel, Place, RequestId, SurfaceKey};
+pub use names::{
+    AdmId, Attempt, BadName, Digest, Generation, MachineId, MachineLabel, MachineRef, Place, RequestId, SurfaceKey,
+};
+pub use outbox::Outbox;
 #[cfg(feature = "postgres")]
 pub use postgres::open_postgres;
 pub use record::{

@@ -10,6 +10,7 @@
 //! | [`Place`] | `/srv/repo` |
 //! | [`MachineId`] | `m-` and 32 digits of base32: the fingerprint of the machine's public key |
 //! | [`MachineLabel`] | what people call the machine |
+//! | [`MachineRef`] | one of the two |
 //! | [`Generation`] | 1, 2, ...: of a placement |
 //! | [`Digest`] | 64 hex digits |
 
@@ -26,6 +27,8 @@ use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 
 pub use surface::{Kinship, PLACE_BYTES_MAX, Place, SURFACE_BYTES_MAX, SurfaceKey};
+
+pub(crate) use text::is_invisible;
 
 /// Longest request id, in bytes.
 pub const REQUEST_BYTES_MAX: usize = 128;
@@ -241,6 +244,34 @@ impl FromStr for MachineId {
 }
 
 text_type::through_text!(MachineId);
+
+/// A machine as people name it: by its label or by its id.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum MachineRef {
+    /// By its id, which stays.
+    Id(MachineId),
+    /// By its label, which may be given to another machine.
+    Label(MachineLabel),
+}
+
+impl fmt::Display for MachineRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            MachineRef::Id(id) => id.fmt(f),
+            MachineRef::Label(label) => label.fmt(f),
+        }
+    }
+}
+
+impl FromStr for MachineRef {
+    type Err = BadName;
+
+    fn from_str(text: &str) -> Result<MachineRef, BadName> {
+        text.parse().map(MachineRef::Id).or_else(|_| text.parse().map(MachineRef::Label))
+    }
+}
+
+text_type::through_text!(MachineRef);
 
 /// Which try of a request: 1 is the first.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

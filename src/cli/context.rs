@@ -15,6 +15,8 @@ use super::snapshot;
 pub struct Context {
     /// The table's directory, from `--dir` or the environment.
     pub location: Location,
+    /// What `--dir` named, if it did.
+    pub dir: Option<PathBuf>,
     /// Answer in JSON.
     pub json: bool,
     /// Standard output.
@@ -25,8 +27,8 @@ pub struct Context {
 impl Context {
     /// A context for the global options.
     pub fn new(dir: Option<PathBuf>, json: bool) -> Context {
-        let location = Location::from_env(dir);
-        Context { location, json, out: Out::default(), typed: RefCell::new(Vec::new()) }
+        let location = Location::from_env(dir.clone());
+        Context { location, dir, json, out: Out::default(), typed: RefCell::new(Vec::new()) }
     }
 
     /// Opens the table; an absent one is an error.

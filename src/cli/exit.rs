@@ -31,6 +31,8 @@ pub enum Exit {
     Full,
     /// The answer could not be written to standard output.
     OutputLost,
+    /// A number of its own: that of a refused admission, or the exit code of the command that ran under one.
+    Number(u8),
     /// Ended by this signal, told to the caller the way shells do (128 + number).
     Signal(u8),
 }
@@ -47,6 +49,7 @@ impl Exit {
             Exit::TableUnusable => 5,
             Exit::Full => 6,
             Exit::OutputLost => 7,
+            Exit::Number(number) => number,
             Exit::Signal(number) => 128_u8.saturating_add(number),
         }
     }
@@ -231,6 +234,7 @@ mod tests {
             (Exit::TableUnusable, 5),
             (Exit::Full, 6),
             (Exit::OutputLost, 7),
+            (Exit::Number(75), 75),
             (Exit::Signal(2), 130),
             (Exit::Signal(255), 255),
         ];

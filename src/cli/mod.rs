@@ -3,6 +3,8 @@
 //! A verb is a struct of arguments and a `run` function. It talks to the library only; what it prints goes through
 //! `out` and `render`, and how it ends is decided in `exit`.
 
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod admission;
 mod answer;
 mod args;
 mod claim;
@@ -98,6 +100,8 @@ enum Verb {
     Restore(snapshot::RestoreArgs),
     Stats(stats::StatsArgs),
     Fsck(fsck::FsckArgs),
+    #[cfg(any(feature = "sqlite", feature = "postgres"))]
+    Admission(admission::AdmissionArgs),
     Util(util::UtilArgs),
 }
 
@@ -163,6 +167,8 @@ fn dispatch(context: &Context, verb: Verb) -> Result<Exit, CliError> {
         Verb::Restore(args) => snapshot::restore(context, args),
         Verb::Stats(args) => stats::run(context, args),
         Verb::Fsck(args) => fsck::run(context, args),
+        #[cfg(any(feature = "sqlite", feature = "postgres"))]
+        Verb::Admission(args) => admission::run(context, args),
         Verb::Util(args) => util::run(context, args),
     }
 }

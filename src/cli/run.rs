@@ -3,7 +3,7 @@
 mod launcher;
 mod progress;
 mod shift;
-mod signals;
+pub(super) mod signals;
 mod summary;
 
 use std::num::NonZero;

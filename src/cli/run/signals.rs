@@ -8,7 +8,7 @@ use tenure::run::Interrupt;
 use crate::cli::exit::{CliError, Exit};
 
 /// The signals, until it is dropped.
-pub(super) struct Signals {
+pub(in crate::cli) struct Signals {
     interrupts: Receiver<Interrupt>,
     handle: Handle,
 }
@@ -16,7 +16,7 @@ pub(super) struct Signals {
 impl Signals {
     /// Listens. A signal that the program was started to ignore stays ignored: that is how `nohup`, and a shell that
     /// starts something in the background, ask for it.
-    pub(super) fn install() -> Result<Signals, CliError> {
+    pub(in crate::cli) fn install() -> Result<Signals, CliError> {
         let ignored = ignored();
         let wanted = [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|signal| ignored & (1 << (signal - 1)) == 0);
         let mut signals = Iterator::new(wanted).map_err(|error| {
@@ -41,7 +41,7 @@ impl Signals {
         Ok(Signals { interrupts, handle })
     }
 
-    pub(super) fn interrupts(&self) -> &Receiver<Interrupt> {
+    pub(in crate::cli) fn interrupts(&self) -> &Receiver<Interrupt> {
         &self.interrupts
     }
 }

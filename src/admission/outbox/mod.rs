@@ -1,0 +1,317 @@
+//! The outbox: what a person wants to start stays here, on disk, until the ledger has taken it (A54), and stays when the
+//! ledger refuses (A56).
+//!
+//! ```text
+//! outbox/tmp/      being written
+//! outbox/new/      to be sent, or sent with the answer unknown
+//! outbox/refused/  not taken, with the reason
+//! outbox/sent/     taken
+//! ```
+//!
+//! A file is written in `tmp`, synced, renamed to `new`, the directory synced, and only then is it sent. It then goes on
+//! by rename, so whatever a crash leaves behind is whole and in one place. Nothing in here is ever sent by itself: an input
+//! of two days ago is fired by a person.
+//!
+//! A file is called `REQUEST.ATTEMPT`. Where another content of that name is there already, the first digits of its digest
+//! follow: nothing is written over what somebody typed.
+
+mod error;
+mod file;
+
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, FlockOperation, Mode, OFlags, RenameFlags};
+use rustix::io::Errno;
+use serde::Serialize;
+
+use super::names::{Digest, RequestId};
+use super::private::{self, io_error};
+use super::record::AttemptKey;
+
+pub use error::OutboxError;
+pub use file::{HEADER_BYTES_MAX, Header, INPUT_BYTES_MAX, LastAnswer};
+
+/// Where an entry stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// Its writer died before it was in `new`; it has not been sent.
+    Tmp,
+    /// To be sent, or sent with the answer unknown.
+    New,
+    /// Not taken.
+    Refused,
+    /// Taken.
+    Sent,
+}
+
+impl State {
+    /// All of them.
+    pub const ALL: [State; 4] = [State::Tmp, State::New, State::Refused, State::Sent];
+
+    /// The name of its directory.
+    pub const fn name(self) -> &'static str {
+        match self {
+            State::Tmp => "tmp",
+            State::New => "new",
+            State::Refused => "refused",
+            State::Sent => "sent",
+        }
+    }
+}
+
+/// One file of the outbox.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Entry {
+    /// Where it stands.
+    pub state: State,
+    /// The name of its file.
+    pub name: String,
+    /// What is said about the input.
+    #[serde(flatten)]
+    pub header: Header,
+}
+
+impl Entry {
+    /// Request and attempt.
+    pub fn key(&self) -> AttemptKey {
+        AttemptKey { request: self.header.request.clone(), attempt: self.header.attempt }
+    }
+}
+
+/// What stands in the outbox.
+#[derive(Debug)]
+pub struct Listing {
+    /// The entries, the oldest first.
+    pub entries: Vec<Entry>,
+    /// Files that are none, with what is wrong; they are left alone.
+    pub strange: Vec<(PathBuf, OutboxError)>,
+}
+
+/// The outbox in one directory.
+#[derive(Clone, Debug)]
+pub struct Outbox {
+    dir: PathBuf,
+}
+
+impl Outbox {
+    /// The outbox in `dir`; the directory is made when something is put in.
+    pub fn new(dir: impl Into<PathBuf>) -> Outbox {
+        Outbox { dir: dir.into() }
+    }
+
+    /// The directory.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    fn path(&self, state: State, name: &str) -> PathBuf {
+        self.dir.join(state.name()).join(name)
+    }
+
+    /// The path of an entry's file.
+    pub fn path_of(&self, entry: &Entry) -> PathBuf {
+        self.path(entry.state, &entry.name)
+    }
+
+    /// Keeps an input. When the same content is there under the same request and attempt, that entry is the answer: it is
+    /// the same send once more.
+    ///
+    /// # Errors
+    /// [`OutboxError`] when it cannot be kept; then nothing was.
+    pub fn put(&self, header: Header, input: &[u8]) -> Result<Entry, OutboxError> {
+        if let Some(there) = self.find(&header.key(), Some(&header.digest))?.into_iter().next() {
+            return if there.state == State::Tmp { self.adopt(there) } else { Ok(there) };
+        }
+        for state in State::ALL {
+            private::make_dir(&self.dir.join(state.name()))?;
+        }
+        let header = Header { input_bytes: input.len() as u64, ..header };
+        let temporary = self.write(&header, input)?;
+        let name = self.settle(&temporary.path, State::New, &header)?;
+        Ok(Entry { state: State::New, name, header })
+    }
+
+    /// Every entry with this request and attempt, and this digest if one is given. What is settled comes first.
+    ///
+    /// # Errors
+    /// [`OutboxError`] when the directory cannot be read.
+    pub fn find(&self, key: &AttemptKey, digest: Option<&Digest>) -> Result<Vec<Entry>, OutboxError> {
+        let mut found = self.list()?.entries;
+        found.retain(|entry| entry.key() == *key && digest.is_none_or(|digest| *digest == entry.header.digest));
+        found.sort_by_key(|entry| std::cmp::Reverse(entry.state));
+        Ok(found)
+    }
+
+    /// Everything in the outbox.
+    ///
+    /// # Errors
+    /// [`OutboxError`] when a directory cannot be read; a single file that cannot is listed as strange.
+    pub fn list(&self) -> Result<Listing, OutboxError> {
+        let mut listing = Listing { entries: Vec::new(), strange: Vec::new() };
+        for state in State::ALL {
+            let dir = self.dir.join(state.name());
+            let names = match std::fs::read_dir(&dir) {
+                Ok(names) => names,
+                Err(e) if e.kind() == std::io::ErrorKind::NotFound => continue,
+                Err(e) => return Err(io_error("list", &dir)(e).into()),
+            };
+            for name in names {
+                let path = name.map_err(io_error("list", &dir))?.path();
+                // One that is being written is nobody's business yet.
+                if state == State::Tmp && !is_left_over(&path) {
+                    continue;
+                }
+                match read_entry(state, &path) {
+                    Ok(Some(entry)) => listing.entries.push(entry),
+                    Ok(None) => {}
+                    Err(error) => listing.strange.push((path, error)),
+                }
+            }
+        }
+        listing.entries.sort_by(|a, b| (a.header.created_ms, &a.name).cmp(&(b.header.created_ms, &b.name)));
+        listing.strange.sort_by(|a, b| a.0.cmp(&b.0));
+        Ok(listing)
+    }
+
+    /// The input of an entry.
+    ///
+    /// # Errors
+    /// [`OutboxError`] when it cannot be read or is not what its header says.
+    pub fn input(&self, entry: &Entry) -> Result<Vec<u8>, OutboxError> {
+        let path = self.path_of(entry);
+        let (_, input) = file::read(&path)?.ok_or(OutboxError::Gone { path })?;
+        Ok(input)
+    }
+
+    /// Notes an answer on an entry and puts it where it belongs: first the note where it is, then the move, so that there
+    /// is one file at every moment.
+    ///
+    /// # Errors
+    /// [`OutboxError`] when that cannot be written; the input is still there.
+    pub fn answered(&self, entry: Entry, state: State, last: LastAnswer) -> Result<Entry, OutboxError> {
+        let input = self.input(&entry)?;
+        let header = Header { last: Some(last), ..entry.header.clone() };
+        let from = self.path_of(&entry);
+        let temporary = self.write(&header, &input)?;
+        rustix::fs::rename(&temporary.path, &from).map_err(|errno| io_error("write", &from)(errno.into()))?;
+        private::sync_dir(&self.dir.join(entry.state.name()))?;
+        if entry.state == state {
+            return Ok(Entry { header, ..entry });
+        }
+        let name = self.settle(&from, state, &header)?;
+        private::sync_dir(&self.dir.join(entry.state.name()))?;
+        Ok(Entry { state, name, header })
+    }
+
+    /// Makes an entry one that is to be sent: what was refused may be sent once more, what a dead writer left too.
+    ///
+    /// # Errors
+    /// [`OutboxError`] when it cannot be moved.
+    pub fn adopt(&self, entry: Entry) -> Result<Entry, OutboxError> {
+        if entry.state == State::New {
+            return Ok(entry);
+        }
+        private::make_dir(&self.dir.join(State::New.name()))?;
+        let name = self.settle(&self.path_of(&entry), State::New, &entry.header)?;
+        private::sync_dir(&self.dir.join(entry.state.name()))?;
+        Ok(Entry { state: State::New, name, ..entry })
+    }
+
+    /// Keeps another content, which is another request. The entry that it came from stays.
+    ///
+    /// # Errors
+    /// [`OutboxError::SameRequest`] when it has the id of the one it came from.
+    pub fn edited(
+        &self,
+        entry: &Entry,
+        request: RequestId,
+        digest: Digest,
+        now_ms: u64,
+        input: &[u8],
+    ) -> Result<Entry, OutboxError> {
+        if request == entry.header.request {
+            return Err(OutboxError::SameRequest { request });
+        }
+        let attempt = super::names::Attempt::FIRST;
+        let header = Header { request, attempt, digest, created_ms: now_ms, last: None, ..entry.header.clone() };
+        self.put(header, input)
+    }
+
+    /// Throws an entry away.
+    ///
+    /// # Errors
+    /// [`OutboxError`] when it cannot be removed.
+    pub fn drop_entry(&self, entry: &Entry) -> Result<(), OutboxError> {
+        let path = self.path_of(entry);
+        std::fs::remove_file(&path).map_err(io_error("remove", &path))?;
+        Ok(private::sync_dir(&self.dir.join(entry.state.name()))?)
+    }
+
+    /// Writes a whole file into `tmp` and syncs it. It is locked until the value is dropped, so that nobody takes it for
+    /// one whose writer is gone.
+    fn write(&self, header: &Header, input: &[u8]) -> Result<Temporary, OutboxError> {
+        let bytes = file::to_bytes(header, input)?;
+        private::make_dir(&self.dir.join(State::Tmp.name()))?;
+        let path = self.path(State::Tmp, &uuid::Uuid::now_v7().simple().to_string());
+        let lock = private::write_new_locked(&path, &bytes)?;
+        Ok(Temporary { path, _lock: lock })
+    }
+
+    /// Renames a file to its name in a state, beside what is there under the same name with another content, and makes it
+    /// last. The same content once more takes the place of the first.
+    fn settle(&self, from: &Path, state: State, header: &Header) -> Result<String, OutboxError> {
+        let plain = format!("{}.{}", header.request, header.attempt);
+        let digits: String = header.digest.to_string().chars().take(12).collect();
+        let long = format!("{plain}.{digits}");
+        let to = self.path(state, &plain);
+        let failed = |errno: Errno| io_error("move", from)(errno.into());
+        let name = match rustix::fs::renameat_with(CWD, from, CWD, &to, RenameFlags::NOREPLACE) {
+            Ok(()) => plain,
+            Err(Errno::EXIST) => {
+                let same = read_entry(state, &to).ok().flatten().is_some_and(|e| e.header.digest == header.digest);
+                let name = if same { plain } else { long };
+                rustix::fs::rename(from, self.path(state, &name)).map_err(failed)?;
+                name
+            }
+            Err(errno) => return Err(failed(errno).into()),
+        };
+        private::sync_dir(&self.dir.join(state.name()))?;
+        Ok(name)
+    }
+}
+
+/// A file in `tmp`; removed when it has not been renamed by the time this is dropped.
+struct Temporary {
+    path: PathBuf,
+    _lock: std::fs::File,
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Whether nobody has the file locked: its writer is gone.
+fn is_left_over(path: &Path) -> bool {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let Ok(fd) = rustix::fs::open(path, flags, Mode::empty()) else { return false };
+    rustix::fs::flock(&fd, FlockOperation::NonBlockingLockExclusive).is_ok()
+}
+
+/// Reads the header of a file; `None` when it has gone meanwhile. A file under a name that its header does not give it is
+/// strange: somebody put it there.
+fn read_entry(state: State, path: &Path) -> Result<Option<Entry>, OutboxError> {
+    let Some((header, _)) = file::read(path)? else { return Ok(None) };
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
+    let plain = format!("{}.{}", header.request, header.attempt);
+    let digits = name.strip_prefix(&plain).map(|rest| rest.trim_start_matches('.'));
+    if state != State::Tmp && digits.is_none_or(|digits| !header.digest.to_string().starts_with(digits)) {
+        return Err(OutboxError::Misnamed { path: path.to_owned(), expected: plain });
+    }
+    Ok(Some(Entry { state, name, header }))
+}
+
+#[cfg(all(test, not(tenure_loom)))]
+mod tests;
