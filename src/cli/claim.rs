@@ -8,6 +8,7 @@ use super::context::Context;
 use super::exit::{CliError, Exit};
 use super::out;
 use super::quick::Words;
+use super::surfaces;
 
 /// Claims one node, and prints the generation that fences the claim
 ///
@@ -133,6 +134,7 @@ pub fn claim(context: &Context, args: ClaimArgs) -> Result<Exit, CliError> {
 /// Runs `claim-next`.
 pub fn claim_next(context: &Context, args: ClaimNextArgs) -> Result<Exit, CliError> {
     let worker = context.open_to_change()?.worker(&args.holder.holder)?.with_roles(&args.roles)?;
+    let worker = surfaces::with_gate(context, worker);
     let options = args.how.options(None)?;
     let claim = match args.wait {
         None => worker.claim_next_with(&options)?,

@@ -6,6 +6,7 @@ use super::context::Context;
 use super::exit::{CliError, Exit};
 use super::out;
 use super::render;
+use super::surfaces;
 
 /// Lists the nodes that have not ended, oldest first
 #[derive(Debug, clap::Args)]
@@ -57,6 +58,7 @@ pub fn ready(context: &Context, args: ReadyArgs) -> Result<Exit, CliError> {
     if let Some(limit) = args.limit {
         views.truncate(limit);
     }
+    surfaces::ask(context, &mut views);
     answer(context, &views, "nothing is ready (`tenure list` shows what waits)")
 }
 

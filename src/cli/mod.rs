@@ -34,6 +34,7 @@ mod run;
 mod sigbus;
 mod snapshot;
 mod stats;
+mod surfaces;
 mod upsert;
 mod util;
 mod why;

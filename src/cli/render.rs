@@ -14,7 +14,10 @@ type Column = (&'static str, fn(&NodeView) -> String);
 /// Columns that no row fills are left out, except the first four.
 const COLUMNS: [Column; 11] = [
     ("NODE", |view| escape::cell(&view.label())),
-    ("STATUS", |view| view.status.name().to_owned()),
+    ("STATUS", |view| match view.startable {
+        Some(false) => format!("{}, not startable", view.status.name()),
+        _ => view.status.name().to_owned(),
+    }),
     ("GEN", |view| view.generation.to_string()),
     ("BELOW", |view| view.waiting_below.to_string()),
     ("HOLDER", |view| text(view.holder.as_deref())),

@@ -8,6 +8,7 @@
 //! Nothing here prints. What happens is told as [`Event`]s through a channel that never holds a worker up.
 
 mod command;
+mod gate;
 mod idle;
 mod keep;
 mod launch;
@@ -16,13 +17,14 @@ mod worker;
 
 use std::ffi::OsString;
 use std::io;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crossbeam::channel::{self, Receiver, Sender, select};
 use rustix::process::Signal;
 use thiserror::Error;
 
+pub use gate::{GateAnswer, Gatekeeper, Start};
 pub use keep::Keeper;
 pub use launch::{Launcher, launch};
 pub use report::Report;
@@ -65,6 +67,8 @@ pub struct RunOptions {
     /// Without one a command is a child of this process in a process group of its own, claims are leases and nothing
     /// else, and a command goes on when this process is killed.
     pub launcher: Option<Launcher>,
+    /// Whom to ask about nodes that name a workspace surface; without one such nodes are left to others.
+    pub gatekeeper: Option<Arc<dyn Gatekeeper>>,
 }
 
 /// `workers` holder names that no other process has, nor this one when it is started again under the same pid.
@@ -217,7 +221,11 @@ pub fn run(
     let mut workers = Vec::new();
     for holder in &options.holders {
         let worker = table.worker(holder)?.with_roles(&options.roles)?;
-        workers.push(worker.with_lease_ms(worker::lease_ms(table, options))?);
+        let worker = worker.with_lease_ms(worker::lease_ms(table, options))?;
+        workers.push(match options.gatekeeper.clone() {
+            Some(gatekeeper) => worker.with_gate(Arc::new(move |surface: &str| gatekeeper.is_startable(surface))),
+            None => worker,
+        });
     }
     let ended = crossbeam::thread::scope(|scope| {
         let (tell_end, ends) = channel::unbounded();

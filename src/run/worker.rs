@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use crossbeam::channel::{self, Receiver, Sender, select};
 
 use super::command::{Claimed, Running, Told, Watch, failure, shell};
+use super::gate::{GateAnswer, Start};
 use super::idle::{Bell, Idle, Woken};
 use super::launch::Launched;
 use super::{Event, GRACE, Happening, Hub, Order, RunError, RunOptions};
@@ -25,6 +26,9 @@ const AHEAD_MS_MAX: u64 = 500;
 
 /// How long a worker whose name holds a claim waits until it asks again.
 const BUSY_PAUSE: Duration = Duration::from_millis(10);
+
+/// How long a worker whose start was refused keeps the node: others that see its surface free would be refused as well.
+const REFUSED_PAUSE: Duration = Duration::from_millis(100);
 
 /// What a worker has done.
 #[derive(Debug, Default)]
@@ -50,6 +54,7 @@ struct Held<'w> {
     claim: Claim<'w>,
     id: NodeId,
     label: String,
+    surface: Option<String>,
 }
 
 /// How the work on a node ended.
@@ -206,7 +211,9 @@ impl<'a> Hand<'a> {
     }
 
     fn may_take(&self, node: &NodeView) -> bool {
-        node.role.as_ref().is_none_or(|role| self.options.roles.contains(role))
+        let fits = node.role.as_ref().is_none_or(|role| self.options.roles.contains(role));
+        let gatekeeper = self.options.gatekeeper.as_ref();
+        fits && node.surface.as_ref().is_none_or(|surface| gatekeeper.is_some_and(|gate| gate.is_startable(surface)))
     }
 
     /// Does the work of a claimed node and settles it.
@@ -216,7 +223,7 @@ impl<'a> Hand<'a> {
             // Taken away before it was begun: nothing is to be told or undone.
             Err(refusal) => return lost(refusal).map(|_| ()),
         };
-        let held = Held { id: task.id, label: task.label(), claim };
+        let held = Held { id: task.id, label: task.label(), surface: task.surface.clone(), claim };
         self.tell(&held, Happening::Started);
         let began = Instant::now();
         let (end, running) = match (self.command_of(&task), self.options.replay) {
@@ -299,6 +306,13 @@ impl<'a> Hand<'a> {
         command: Vec<OsString>,
         watch: &'w Watch,
     ) -> (End, Option<Running<'w>>) {
+        let start = start_of(held);
+        let command = match (&start, &self.options.gatekeeper) {
+            (None, _) => command,
+            (Some(start), Some(gatekeeper)) => gatekeeper.under_admission(start, command),
+            // It named none when it was chosen.
+            (Some(_), None) => return (End::Unfinished("it names a surface, and nobody here can ask".into()), None),
+        };
         let claimed = Claimed {
             node: &held.label,
             generation: held.claim.generation(),
@@ -327,9 +341,24 @@ impl<'a> Hand<'a> {
                 End::Lost(why)
             }
             Waited::Interrupted => End::Unfinished("interrupted".to_owned()),
-            Waited::Over(told) => self.end_of(told.unwrap_or(Told::Gone)),
+            Waited::Over(told) => self.if_admitted(start, self.end_of(told.unwrap_or(Told::Gone))),
         };
         (end, Some(running))
+    }
+
+    /// A command that failed before it was admitted did not fail: it was never there.
+    fn if_admitted(&self, start: Option<Start<'_>>, end: End) -> End {
+        let (Some(start), Some(gatekeeper), End::Failed(_)) = (start, &self.options.gatekeeper, &end) else {
+            return end;
+        };
+        match gatekeeper.answer(&start) {
+            GateAnswer::Admitted => end,
+            GateAnswer::NotNow { why } => {
+                std::thread::sleep(REFUSED_PAUSE);
+                End::Unfinished(format!("not admitted: {why}"))
+            }
+            GateAnswer::Refused { why } => End::Failed(format!("not admitted: {why}")),
+        }
     }
 
     /// What the end of a command means for its node.
@@ -406,6 +435,12 @@ impl<'a> Hand<'a> {
         // Nobody listening is no reason to stop working.
         let _ = self.events.send(Event { node: held.label.clone(), generation: held.claim.generation(), what, at });
     }
+}
+
+/// The start that a held node asks for, if it names a surface.
+fn start_of<'h>(held: &'h Held<'_>) -> Option<Start<'h>> {
+    let (node, generation) = (held.id, held.claim.generation());
+    held.surface.as_deref().map(|surface| Start { surface, node, generation })
 }
 
 /// The lease of this run's claims.

@@ -189,9 +189,12 @@ fn columns(title: &str, states: &[State]) -> String {
     text
 }
 
+/// Changes one fact.
+type Twist = fn(&mut Case);
+
 /// One line for each verb and state whose answer another fact changes.
 fn differences() -> String {
-    let facts: [(&str, fn(&mut Case)); 11] = [
+    let facts: [(&str, Twist); 11] = [
         ("another machine asks", |c| c.here = false),
         ("the placement has changed", |c| c.placement = Where::Moved),
         ("the placement is marked gone", |c| c.placement = Where::Gone),

@@ -7,6 +7,7 @@ mod cancel;
 mod close;
 mod desk;
 mod fsck;
+mod gate;
 mod legacy;
 mod machine;
 mod migrate;
@@ -29,6 +30,7 @@ mod token;
 use super::context::Context;
 use super::exit::{CliError, Exit};
 use desk::{Desk, DeskArgs};
+pub use gate::NodeGate;
 
 const AFTER_HELP: &str = "\
 A first round, on one machine:

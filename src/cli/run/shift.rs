@@ -9,7 +9,7 @@ use super::progress::Progress;
 use super::signals::Signals;
 use crate::cli::context::Context;
 use crate::cli::exit::{CliError, Exit};
-use crate::cli::snapshot;
+use crate::cli::{snapshot, surfaces};
 
 /// The time in which a process works on a table.
 pub struct Shift {
@@ -28,7 +28,12 @@ impl Shift {
 
     /// Works to the end, showing what happens, and takes a snapshot then.
     pub fn work(self, context: &Context, options: RunOptions) -> Result<Report, CliError> {
-        let options = RunOptions { output_to_stderr: context.json, launcher: Some(launcher::launcher()), ..options };
+        let options = RunOptions {
+            output_to_stderr: context.json,
+            launcher: Some(launcher::launcher()),
+            gatekeeper: surfaces::gatekeeper(context),
+            ..options
+        };
         let (events, told) = channel::unbounded();
         let progress = Progress::start(&self.table, told, context.json)?;
         let ended = run::run(&self.table, &options, self.signals.interrupts(), &events);
