@@ -81,7 +81,6 @@ impl Seal for Wax {
 }
 
 pub struct Bench {
-    pub kind: Which,
     pub ledger: Box<dyn Ledger>,
     pub rules: Arc<Rules>,
     pub clock: Arc<AtomicU64>,
@@ -130,7 +129,7 @@ impl Bench {
         let (rules, clock) = (Arc::new(Rules::default()), Arc::new(AtomicU64::new(1_800_000_000_000)));
         let ledger = open(&home.address(), change(options(&rules, &clock)));
         ledger.migrate().unwrap();
-        Bench { kind, ledger, rules, clock, home }
+        Bench { ledger, rules, clock, home }
     }
 
     /// A bench with S placed on the first machine.

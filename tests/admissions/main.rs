@@ -22,11 +22,13 @@ macro_rules! on_both {
 
 mod attempts;
 mod bench;
+mod crashes;
 mod credentials;
 mod destination;
 mod files;
 mod identity;
 mod legacy;
+mod lost;
 mod one_unfinished;
 mod party;
 mod queue;

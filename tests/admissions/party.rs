@@ -275,8 +275,8 @@ pub struct Party {
 
 impl Party {
     pub fn new(ledger: &str, policy: &std::path::Path, dies_at: Option<u64>) -> Party {
-        let program = std::env::current_exe().unwrap();
-        let mut command = Command::new(program);
+        // By this name it is this very program, also when another has been built in its place meanwhile.
+        let mut command = Command::new("/proc/self/exe");
         command.args(["party::orders_are_done", "--exact", "--nocapture", "--test-threads=1"]);
         command.env(LEDGER, ledger).env(POLICY, policy).env_remove(DIES_AT);
         if let Some(at) = dies_at {
@@ -352,7 +352,6 @@ fn orders_are_done() {
 
 /// A ledger, a test's own connection to it, and parties.
 pub struct Races {
-    pub kind: Which,
     pub ledger: Box<dyn Ledger>,
     pub clock: Arc<AtomicU64>,
     pub policy: FilePolicy,
@@ -368,7 +367,7 @@ impl Races {
         let policy = dir.path().join("policy");
         let ledger = open(&home.address(), options_of(policy.clone(), &clock));
         ledger.migrate().unwrap();
-        Races { kind, ledger, clock, policy: FilePolicy(policy), parties: BTreeMap::new(), home, _dir: dir }
+        Races { ledger, clock, policy: FilePolicy(policy), parties: BTreeMap::new(), home, _dir: dir }
     }
 
     /// How often each race is run: `scripts/admission-races ROUNDS` says.
