@@ -137,6 +137,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_survives_a_reboot_has_a_directory_of_its_own() {
+        assert_eq!(Location::state(Some("/x".into())), Location::named("/x"));
+        let home = Location::state(None);
+        assert!(home.dir().is_absolute() && home.dir().to_string_lossy().contains("tenure"));
+        assert!(!home.named, "the default one is checked for links and owners");
+    }
+
+    #[test]
     fn network_file_systems_are_named_and_local_ones_are_not() {
         assert_eq!(network_name(0x6969), Some("NFS"));
         assert_eq!(network_name(0x6573_5546), Some("FUSE"));

@@ -263,3 +263,26 @@ crashes! {
             assert!(races.here(What::Submit(Sent::local(s, &request(s)))).ok());
         };
 }
+
+/// The first verb of all makes the ledger; whenever it dies, there is a whole one or none.
+#[test]
+fn the_making_of_a_ledger() {
+    let policy = tempfile::tempdir().unwrap();
+    for point in 0.. {
+        let dir = tempfile::tempdir().unwrap();
+        let address = dir.path().display().to_string();
+        let mut party = Party::new(&address, &policy.path().join("none"), Some(point));
+        party.tell(&Order { now_ms: 1, what: What::AddSurface { surface: S.to_owned() } });
+        let came = party.hear();
+        let file = dir.path().join(tenure::admission::LEDGER_FILE);
+        assert!(file.exists() || point < 4, "it is there once it was put in place");
+        let ledger = open(&address, crate::party::options_of(policy.path().join("none"), &Default::default()));
+        assert_eq!(ledger.fsck().unwrap(), []);
+        ledger.surface_add(&key(S), &[]).unwrap();
+        assert_eq!(ledger.surfaces().unwrap().len(), 1);
+        if came.is_some() {
+            assert!(point >= 10, "only {point} points");
+            return;
+        }
+    }
+}

@@ -95,6 +95,41 @@ fn a_file_that_was_cut_short_is_refused_and_left_alone() {
     assert_eq!(at(path.parent().unwrap()).history(&Default::default()).unwrap().len(), 1);
 }
 
+/// SQLite keeps no checksums, so a changed byte may go unseen where it is in a text. What it may not do is end the program
+/// or make a second owner.
+#[test]
+fn a_changed_byte_anywhere_is_an_error_or_harmless() {
+    let (_dir, path) = kept();
+    let whole = fs::read(&path).unwrap();
+    let (mut seen, step) = (0, whole.len() / 400);
+    for at in (0..whole.len()).step_by(step.max(1)) {
+        let mut changed = whole.clone();
+        changed[at] ^= 0x55;
+        fs::write(&path, &changed).unwrap();
+        let ledger = at_path(&path);
+        let looked = ledger.history(&Default::default());
+        let faults = ledger.fsck();
+        let second = ledger.submit(&local("r2", 1, "d"));
+        if looked.is_err() || faults.as_ref().is_ok_and(|faults| !faults.is_empty()) || faults.is_err() {
+            seen += 1;
+        }
+        if let Ok(second) = second {
+            // Only where the first owner can no longer be read at all.
+            let owners = ledger.history(&Default::default()).unwrap().into_iter().filter(|row| row.is_open()).count();
+            assert_eq!(owners, 1, "byte {at}: {second:?}");
+        }
+        drop(ledger);
+        for extra in ["sqlite-wal", "sqlite-shm"] {
+            let _ = fs::remove_file(path.with_extension(extra));
+        }
+    }
+    assert!(seen > 20, "only {seen} were seen");
+}
+
+fn at_path(path: &std::path::Path) -> Box<dyn Ledger> {
+    at(path.parent().unwrap())
+}
+
 #[test]
 fn something_else_is_not_a_ledger() {
     let (_dir, path) = kept();

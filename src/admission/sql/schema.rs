@@ -39,7 +39,7 @@ const TABLES: &[&str] = &[
         unique (surface, generation))",
     "create table tenure_machine (
         machine text not null primary key,
-        label text,
+        label text unique,
         seen_ms bigint)",
     "create table tenure_admission (
         admission text not null primary key,

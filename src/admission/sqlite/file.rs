@@ -13,8 +13,8 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::{Found, trouble};
 use crate::admission::refusal::LedgerError;
-use crate::admission::sql::Trouble;
 use crate::admission::sql::schema::{APPLICATION_ID, SCHEMA, for_sqlite};
+use crate::admission::sql::{Probe, Trouble, probed};
 use crate::error::OpenError;
 use crate::location::Location;
 
@@ -70,7 +70,7 @@ impl LedgerFile {
     }
 
     /// Makes the ledger. Somebody else may do so at the same time: the first one stands.
-    pub(super) fn create(&self, at: &str) -> Result<(), Trouble> {
+    pub(super) fn create(&self, at: &str, probe: Option<&Probe>) -> Result<(), Trouble> {
         self.location.make().map_err(of_directory)?;
         self.location.check().map_err(of_directory)?;
         let log = self.path.with_extension("sqlite-wal");
@@ -79,7 +79,8 @@ impl LedgerFile {
             return Err(LedgerError::Damaged { at: at.to_owned(), why }.into());
         }
         let made = tempfile_in(self.location.dir()).map_err(|e| self.io("make", &e))?;
-        let ended = fill(&made, at).and_then(|()| self.put_in_place(&made));
+        let ended = probed(probe, "make the file", || fill(&made, at))
+            .and_then(|()| probed(probe, "put it in place", || self.put_in_place(&made)));
         // Its own name is all that a ledger keeps; what is left under this one is nobody's.
         let _ = fs::remove_file(&made);
         ended

@@ -51,8 +51,8 @@ impl Sqlite {
             if mode == Mode::Read {
                 return use_it(&mut file::empty(&self.at())?);
             }
-            self.file.create(&self.at())?;
-            return self.with_existing(mode, use_it);
+            self.file.create(&self.at(), self.probe.as_ref())?;
+            return self.with_existing(use_it);
         };
         if mode == Mode::Write && !found.writable {
             let why = format!("its mode is {:04o}, which lets nobody write; `chmod u+w` it", found.mode);
@@ -61,14 +61,11 @@ impl Sqlite {
         if !found.writable {
             return use_it(&mut self.file.open_read_only(&self.at(), self.wait)?);
         }
-        self.with_existing(mode, use_it)
+        self.with_existing(use_it)
     }
 
-    fn with_existing<T>(
-        &self,
-        _mode: Mode,
-        use_it: impl FnOnce(&mut Connection) -> Result<T, Trouble>,
-    ) -> Result<T, Trouble> {
+    /// The connection that is kept, unless another file stands there by now.
+    fn with_existing<T>(&self, use_it: impl FnOnce(&mut Connection) -> Result<T, Trouble>) -> Result<T, Trouble> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let inode = self.file.look()?.map(|found| found.inode);
         if open.as_ref().is_some_and(|opened| Some(opened.inode) != inode) {
