@@ -33,6 +33,15 @@ pub enum OpenLedgerError {
     },
 }
 
+/// Times other than the usual ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Times {
+    /// How long to wait for others that have the ledger.
+    pub wait_ms: Option<u64>,
+    /// How long a credential is good.
+    pub credential_ms: Option<u64>,
+}
+
 /// Where a ledger is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
@@ -80,11 +89,12 @@ pub fn open(
     address: &Address,
     keys: SealKeys,
     owner: Subject,
-    wait_ms: Option<u64>,
+    times: &Times,
 ) -> Result<Box<dyn Ledger>, OpenLedgerError> {
     let policy = Installed::new(home.policy(), owner);
     let mut options = Options::new(Arc::new(policy), Arc::new(keys));
-    options.wait_ms = wait_ms.unwrap_or(options.wait_ms);
+    options.wait_ms = times.wait_ms.unwrap_or(options.wait_ms);
+    options.credential_ms = times.credential_ms.unwrap_or(options.credential_ms);
     match address {
         #[cfg(feature = "sqlite")]
         Address::Directory(dir) if dir == home.dir() => Ok(super::sqlite::open_sqlite(home.location(), options)),

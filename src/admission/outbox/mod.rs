@@ -115,13 +115,14 @@ impl Outbox {
     }
 
     /// Keeps an input. When the same content is there under the same request and attempt, that entry is the answer: it is
-    /// the same send once more.
+    /// the same send once more. What the digest does not cover is kept as it was said last.
     ///
     /// # Errors
     /// [`OutboxError`] when it cannot be kept; then nothing was.
     pub fn put(&self, header: Header, input: &[u8]) -> Result<Entry, OutboxError> {
         if let Some(there) = self.find(&header.key(), Some(&header.digest))?.into_iter().next() {
-            return if there.state == State::Tmp { self.adopt(there) } else { Ok(there) };
+            let there = if there.state == State::Tmp { self.adopt(there)? } else { there };
+            return self.said_again(there, header, input);
         }
         for state in State::ALL {
             private::make_dir(&self.dir.join(state.name()))?;
@@ -130,6 +131,19 @@ impl Outbox {
         let temporary = self.write(&header, input)?;
         let name = self.settle(&temporary.path, State::New, &header)?;
         Ok(Entry { state: State::New, name, header })
+    }
+
+    fn said_again(&self, there: Entry, header: Header, input: &[u8]) -> Result<Entry, OutboxError> {
+        let (created_ms, input_bytes, last) = (there.header.created_ms, input.len() as u64, there.header.last.clone());
+        let header = Header { created_ms, input_bytes, last, ..header };
+        if header == there.header {
+            return Ok(there);
+        }
+        let temporary = self.write(&header, input)?;
+        let path = self.path_of(&there);
+        rustix::fs::rename(&temporary.path, &path).map_err(|errno| io_error("write", &path)(errno.into()))?;
+        private::sync_dir(&self.dir.join(there.state.name()))?;
+        Ok(Entry { header, ..there })
     }
 
     /// Every entry with this request and attempt, and this digest if one is given. What is settled comes first.

@@ -83,6 +83,10 @@ fn the_same_content_is_kept_once_and_another_one_beside_it() {
     assert_eq!(outbox.put(header("r", 1), b"a").unwrap(), first);
     let sent = outbox.answered(first, State::Sent, answer("accepted")).unwrap();
     assert_eq!(outbox.put(header("r", 1), b"a").unwrap(), sent);
+    // What the digest does not cover is what was said last.
+    let again = outbox.put(Header { replace: true, created_ms: 9, ..header("r", 1) }, b"a").unwrap();
+    assert_eq!((again.state, again.header.replace, again.header.created_ms), (State::Sent, true, 1));
+    assert_eq!(outbox.list().unwrap().entries, [again]);
     // Other contents under the same name: the ledger says no to them, and none of them is lost.
     for (digest, input) in [(2, b"b"), (3, b"c"), (4, b"d")] {
         let other = outbox.put(header("r", digest), input).unwrap();

@@ -61,7 +61,7 @@ pub enum PolicyFileError {
 
 /// A value or several.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "neither a value that this condition knows nor a list of such values")]
 enum OneOrMore<T> {
     One(T),
     More(Vec<T>),
@@ -143,7 +143,7 @@ impl FilePolicy {
     /// # Errors
     /// A text for people.
     pub fn parse(text: &str) -> Result<FilePolicy, String> {
-        let document: Document = toml::from_str(text).map_err(|e| e.to_string())?;
+        let document: Document = toml::from_str(text).map_err(|e| in_one_line(text, &e))?;
         let hook = match document.command {
             Some(command) => Some(Hook::new(&command).ok_or("`command` is empty; name a program, or leave it out")?),
             None => None,
@@ -214,6 +214,14 @@ impl Rule {
         ];
         all.into_iter().find(|(_, empty)| *empty).map(|(name, _)| name)
     }
+}
+
+/// Where it is wrong, and what, in a line that can stand in a reason.
+fn in_one_line(text: &str, error: &toml::de::Error) -> String {
+    let start = error.span().map_or(0, |span| span.start);
+    let number = text.bytes().take(start).filter(|byte| *byte == b'\n').count() + 1;
+    let line = text.lines().nth(number - 1).unwrap_or_default().trim();
+    format!("line {number} ({line}): {}", error.message().replace('\n', " "))
 }
 
 /// Whether the value fits a pattern in which `*` stands for any characters. Each piece between two stars is looked for

@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
-use tenure::admission::open::{self, Address};
+use tenure::admission::open::{self, Address, Times};
 use tenure::admission::{Home, Identity, Ledger, MachineId, MachineLabel, MachineRef, Outbox, Refusal, Subject};
 
 use super::refusal::{self, key_error, refused};
@@ -27,6 +27,10 @@ pub struct DeskArgs {
     /// How long to wait for others that have the ledger, in seconds
     #[arg(long, global = true, value_name = "SECONDS", value_parser = args::wait_ms)]
     timeout: Option<u64>,
+
+    /// How long the credentials that are made now are good, in seconds [default: 300]
+    #[arg(long, global = true, value_name = "SECONDS", value_parser = args::lease_ms)]
+    credential: Option<u64>,
 }
 
 /// Who acts when `--machine` does not say.
@@ -51,8 +55,9 @@ impl<'a> Desk<'a> {
         let address = Address::read(args.ledger.as_deref(), &home);
         let subject: Subject = Home::user().parse().map_err(|bad| refused(Refusal::Name(bad)))?;
         let keys = open::seal_keys(&home, &address, making).map_err(refusal::open_error)?;
+        let times = Times { wait_ms: args.timeout, credential_ms: args.credential };
         let can_issue = keys.can_issue();
-        let ledger = open::open(&home, &address, keys, subject.clone(), args.timeout).map_err(refusal::open_error)?;
+        let ledger = open::open(&home, &address, keys, subject.clone(), &times).map_err(refusal::open_error)?;
         let outbox = Outbox::new(home.outbox());
         Ok(Desk { context, home, ledger, subject, outbox, machine: args.machine, can_issue })
     }
