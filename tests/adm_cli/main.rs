@@ -12,5 +12,6 @@ mod queue;
 mod running;
 mod server;
 mod support;
+mod tour;
 mod traced;
 mod verbs;

@@ -6,6 +6,7 @@ use tenure::admission::AdmId;
 use super::desk::Desk;
 use super::refusal::refused;
 use super::render::{self, View};
+use super::request::Named;
 use super::submit::Answered;
 use super::token::TokenArg;
 use crate::cli::exit::{CliError, Exit};
@@ -14,9 +15,9 @@ use crate::cli::render::time;
 /// Makes a new credential for an open admission of this machine; the ones before it are cut
 #[derive(Debug, clap::Args)]
 pub struct AttachArgs {
-    /// The admission
-    #[arg(value_name = "ADMISSION")]
-    admission: AdmId,
+    /// The admission, by its id or its request
+    #[arg(value_name = "ADMISSION|REQUEST[/N]")]
+    admission: Named,
 }
 
 /// Notes that the command of an admission is about to run
@@ -43,7 +44,8 @@ struct Attached<'a> {
 pub fn attach(desk: &Desk<'_>, args: AttachArgs) -> Result<Exit, CliError> {
     desk.must_issue()?;
     let machine = desk.identity()?.machine;
-    let answer = desk.ledger.attach(&args.admission, &desk.subject, &machine).map_err(refused)?;
+    let answer =
+        desk.ledger.attach(&args.admission.id(desk.ledger.as_ref())?, &desk.subject, &machine).map_err(refused)?;
     let attach_number = answer.credential.as_ref().map(|credential| credential.attach_number);
     desk.changed(&Attached { answered: Answered::whole(&answer), attach_number }, || match &answer.credential {
         Some(credential) => format!("{}\ngood until {}\n", credential.token, time(credential.deadline_ms)),

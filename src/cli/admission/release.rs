@@ -2,19 +2,18 @@
 
 use std::io::IsTerminal;
 
-use tenure::admission::AdmId;
-
 use super::desk::Desk;
 use super::refusal::refused;
 use super::render::{self, View};
+use super::request::Named;
 use crate::cli::exit::{CliError, Exit};
 
 /// Cuts the credential of an open admission; the surface stays owned
 #[derive(Debug, clap::Args)]
 pub struct RevokeArgs {
-    /// The admission
-    #[arg(value_name = "ADMISSION")]
-    admission: AdmId,
+    /// The admission, by its id or its request
+    #[arg(value_name = "ADMISSION|REQUEST[/N]")]
+    admission: Named,
 }
 
 /// Frees the surface of an admission whose end nobody can tell
@@ -23,9 +22,9 @@ pub struct RevokeArgs {
 /// the same place. The record says that the outcome is unknown, who released it and why.
 #[derive(Debug, clap::Args)]
 pub struct ReleaseArgs {
-    /// The admission
-    #[arg(value_name = "ADMISSION")]
-    admission: AdmId,
+    /// The admission, by its id or its request
+    #[arg(value_name = "ADMISSION|REQUEST[/N]")]
+    admission: Named,
 
     /// Why; it is all that will be known
     #[arg(long, value_name = "TEXT")]
@@ -38,14 +37,16 @@ pub struct ReleaseArgs {
 
 /// Runs `revoke`.
 pub fn revoke(desk: &Desk<'_>, args: RevokeArgs) -> Result<Exit, CliError> {
-    let record = desk.ledger.revoke(&args.admission, &desk.subject).map_err(refused)?;
+    let admission = args.admission.id(desk.ledger.as_ref())?;
+    let record = desk.ledger.revoke(&admission, &desk.subject).map_err(refused)?;
     desk.changed(&View::now(&record, desk.ledger.as_ref()), || render::line(&record))
 }
 
 /// Runs `release`.
 pub fn release(desk: &Desk<'_>, args: ReleaseArgs) -> Result<Exit, CliError> {
+    let admission = args.admission.id(desk.ledger.as_ref())?;
     if !args.yes {
-        let record = desk.ledger.show(&args.admission).map_err(refused)?;
+        let record = desk.ledger.show(&admission).map_err(refused)?;
         if !desk.context.json && std::io::stdout().is_terminal() {
             desk.context.out.block(&render::record(&View::now(&record, desk.ledger.as_ref())))?;
         }
@@ -56,6 +57,6 @@ pub fn release(desk: &Desk<'_>, args: ReleaseArgs) -> Result<Exit, CliError> {
         return Err(CliError::usage("not_confirmed", message)
             .with_hint("look there first; `release ... --yes` then frees the surface"));
     }
-    let record = desk.ledger.release(&args.admission, &desk.subject, &args.reason).map_err(refused)?;
+    let record = desk.ledger.release(&admission, &desk.subject, &args.reason).map_err(refused)?;
     desk.changed(&View::plain(&record), || render::line(&record))
 }

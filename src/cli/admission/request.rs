@@ -6,9 +6,10 @@ use std::path::PathBuf;
 
 use tenure::admission::digest::Content;
 use tenure::admission::outbox::{Header, INPUT_BYTES_MAX};
-use tenure::admission::{Attempt, AttemptKey, Entrance, MachineRef, RequestId, SurfaceKey};
+use tenure::admission::{AdmId, Attempt, AttemptKey, Entrance, Ledger, MachineRef, RequestId, SurfaceKey};
 
 use super::desk::wall_ms;
+use super::refusal::refused;
 use crate::cli::exit::CliError;
 
 /// Which request, and what goes with it.
@@ -33,6 +34,32 @@ pub struct AskArgs {
     /// The attempt that this one follows
     #[arg(long, value_name = "ID[/N]")]
     pub after: Option<AttemptKey>,
+}
+
+/// An admission as a person names it: by its id, or by its request.
+#[derive(Clone, Debug)]
+pub enum Named {
+    Id(AdmId),
+    Request(AttemptKey),
+}
+
+impl std::str::FromStr for Named {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Named, String> {
+        let by_id = text.parse().map(Named::Id);
+        by_id.or_else(|bad| text.parse().map(Named::Request).map_err(|_| bad.to_string()))
+    }
+}
+
+impl Named {
+    /// The id.
+    pub fn id(&self, ledger: &dyn Ledger) -> Result<AdmId, CliError> {
+        match self {
+            Named::Id(id) => Ok(*id),
+            Named::Request(key) => ledger.find(key).map(|record| record.admission).map_err(refused),
+        }
+    }
 }
 
 /// The way a key is read here: links on this machine's disk are followed.
@@ -79,7 +106,7 @@ impl AskArgs {
 
 /// A name that nobody has.
 pub fn fresh_request() -> Result<RequestId, CliError> {
-    let text = format!("r-{}", tenure::admission::AdmId::fresh().to_string().trim_start_matches("adm-"));
+    let text = format!("r-{}", AdmId::fresh().to_string().trim_start_matches("adm-"));
     text.parse().map_err(|bad: tenure::admission::BadName| CliError::usage(bad.code(), bad.to_string()))
 }
 
