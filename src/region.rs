@@ -223,7 +223,7 @@ impl Region {
         Ok(Region { file, map, backed: LocalCounter::new(0), me, fork_mark })
     }
 
-    /// Compares the header with this build.
+    /// Compares the header with this build: whether the rest of the file means what this build takes it for.
     fn check_build(&self, path: &Path) -> Result<(), OpenError> {
         let header = self.fixed_header_only();
         let word = |w: &crate::sync::Shared<u64>| w.load(Ordering::Acquire);
@@ -245,7 +245,7 @@ impl Region {
         Ok(())
     }
 
-    /// Compares the header with this build and this boot.
+    /// The same, and whether the table was finished.
     fn check_header(&self, path: &Path) -> Result<(), OpenError> {
         self.check_build(path)?;
         let header = self.fixed_header_only();
