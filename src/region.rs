@@ -223,7 +223,7 @@ impl Region {
         Ok(Region { file, map, backed: LocalCounter::new(0), me, fork_mark })
     }
 
-    /// Compares the header with this build.
+    /// Compares the header with this build: whether the rest of the file means what this build takes it for.
     fn check_build(&self, path: &Path) -> Result<(), OpenError> {
         let header = self.fixed_header_only();
         let word = |w: &crate::sync::Shared<u64>| w.load(Ordering::Acquire);
@@ -245,7 +245,7 @@ impl Region {
         Ok(())
     }
 
-    /// Compares the header with this build and this boot.
+    /// The same, and whether the table was finished.
     fn check_header(&self, path: &Path) -> Result<(), OpenError> {
         self.check_build(path)?;
         let header = self.fixed_header_only();
@@ -376,9 +376,10 @@ impl Region {
 
     /// The fixed part of the table.
     pub(crate) fn fixed(&self) -> &Fixed {
-        // SAFETY: page-aligned; `check_and_map` and `fill` saw that the file has at least `file_bytes(VERSIONS_INITIAL)`
-        // bytes with their blocks allocated, and this program never shrinks it; all fields are 64-bit atomics or padding
-        // words that nobody reads, so any bytes are values; no `&mut` is ever made. The borrow ends with the mapping.
+        // SAFETY: page-aligned; `check_and_map`, `open_to_look` and `fill` saw that the file has at least
+        // `file_bytes(VERSIONS_INITIAL)` bytes, and this program never shrinks it; all fields are 64-bit atomics or padding
+        // words that nobody reads, so any bytes are values; no `&mut` is ever made. The borrow ends with the mapping. Whoever
+        // only looks has the pages read-only and loads from them, which such atomics allow.
         unsafe { &*self.map.as_ptr().cast::<Fixed>() }
     }
 

@@ -4,6 +4,8 @@
 //! longer when there is no cargo-fuzz. `TENURE_FUZZ_FILE` names one file to take in place of the corpus, for the
 //! target whose name is in its path.
 
+#[path = "../fuzz/bodies/arguments.rs"]
+mod arguments;
 #[path = "../fuzz/bodies/mod.rs"]
 mod bodies;
 #[path = "../src/cli/mod.rs"]
@@ -14,7 +16,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use bodies::TARGETS;
+/// The targets by name.
+fn targets() -> impl Iterator<Item = (&'static str, fn(&[u8]))> {
+    bodies::TARGETS.into_iter().chain([("arguments", arguments::run as fn(&[u8]))])
+}
 
 /// Longer input than this is not made.
 const LEN_MAX: usize = 4_096;
@@ -113,13 +118,13 @@ fn mutations(name: &str) {
     let seed = std::env::var("TENURE_FUZZ_SEED").ok().and_then(|s| s.parse().ok());
     let now = || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(1, |d| d.as_nanos() as u64);
     let seed = seed.unwrap_or_else(now);
-    let (_, body) = TARGETS.iter().find(|(known, _)| *known == name).expect("a target");
+    let (_, body) = targets().find(|(known, _)| *known == name).expect("a target");
     let corpus = corpus(name);
     let mut dice = Dice(seed | 1);
     let until = Instant::now() + Duration::from_secs(seconds);
     let mut runs = 0u64;
     while Instant::now() < until || runs == 0 {
-        run(name, *body, &mutated(&corpus, &mut dice));
+        run(name, body, &mutated(&corpus, &mut dice));
         runs += 1;
     }
     eprintln!("fuzz: {name}: {runs} mutations in {seconds} s (seed {seed})");
@@ -128,10 +133,10 @@ fn mutations(name: &str) {
 #[test]
 fn every_file_of_the_corpus_is_fine() {
     if let Ok(file) = std::env::var("TENURE_FUZZ_FILE") {
-        let (_, body) = TARGETS.iter().find(|(name, _)| file.contains(name)).expect("a target in its path");
+        let (_, body) = targets().find(|(name, _)| file.contains(name)).expect("a target in its path");
         return body(&std::fs::read(file).expect("the file that was named"));
     }
-    for (name, body) in TARGETS {
+    for (name, body) in targets() {
         let corpus = corpus(name);
         assert!(corpus.len() >= 3, "hardly anything in the corpus of {name}");
         corpus.iter().for_each(|bytes| run(name, body, bytes));

@@ -98,8 +98,15 @@ fn is_for_tests(line: &str) -> bool {
     line.starts_with("#[cfg(") && line.contains("test")
 }
 
-/// Whether the file beside this one that declares it as a module does so for tests only.
+/// Whether the file beside this one that declares it as a module does so for tests only, or is there for tests itself.
 fn is_test_file(path: &Path) -> bool {
+    if path.file_name().is_some_and(|name| name == "mod.rs") {
+        return path.parent().is_some_and(is_test_file);
+    }
+    let above = path.parent().unwrap_or(path).join("mod.rs");
+    if above.exists() && is_test_file(&above) {
+        return true;
+    }
     let declaration = format!("mod {};", path.file_stem().unwrap_or_default().to_string_lossy());
     let dir = path.parent().unwrap_or(path);
     [dir.join("mod.rs"), dir.with_extension("rs"), dir.join("lib.rs")].iter().any(|declares| {
@@ -266,4 +273,20 @@ fn nothing_panics_on_purpose() {
         }
     }
     assert_none("a panic", found);
+}
+
+/// docs/testing.md lists every `unsafe` block with the argument for it: as many rows for a file as it has blocks.
+#[test]
+fn every_unsafe_block_is_listed_with_its_argument() {
+    let doc = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/testing.md");
+    let doc = std::fs::read_to_string(doc).expect("docs/testing.md is part of the repository");
+    let rows = |file: &str| doc.lines().filter(|line| line.starts_with(&format!("| `src/{file}` |"))).count();
+    let files = source();
+    let blocks = |file: &File| file.code.iter().map(|(_, line)| line.matches("unsafe {").count()).sum::<usize>();
+    for file in &files {
+        assert_eq!(rows(&file.path), blocks(file), "rows of docs/testing.md about src/{}", file.path);
+    }
+    let listed = doc.lines().filter(|line| line.starts_with("| `src/")).count();
+    assert_eq!(listed, files.iter().map(blocks).sum::<usize>(), "rows about files that are not there");
+    assert!(listed > 0, "this test no longer sees any `unsafe`");
 }

@@ -2,8 +2,5 @@
 #[path = "../bodies/mod.rs"]
 #[allow(dead_code)]
 mod bodies;
-#[path = "../../src/cli/mod.rs"]
-#[allow(dead_code)]
-mod cli;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| bodies::snapshot::run(bytes));

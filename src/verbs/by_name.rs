@@ -7,7 +7,6 @@ use crate::error::Refusal;
 use crate::id::NodeId;
 use crate::node::{Completion, Ended, Granted, Outcome, Reclaimed, Seen};
 use crate::record::Record;
-use crate::standing::standings;
 use crate::sync::Ordering;
 use crate::table::finish::{Back, By, End};
 use crate::table::lease::{Lease, Taken};
@@ -16,6 +15,9 @@ use crate::table::{Core, TRIES};
 use crate::verbs::Table;
 use crate::verbs::table::check_lease;
 use crate::word::{NodeWord, TextOf};
+
+/// Inside this file: the node has moved while a refusal was put into words.
+const MOVED: u32 = 0;
 
 impl Table {
     /// The holder is alive: its lease runs from now, with a new length if one is given.
@@ -45,7 +47,10 @@ impl Table {
                 return Err(self.mismatch(slot, generation, word));
             }
             if known.is_none() || word.holder() != known.map(|me| me.slot) {
-                return Err(self.not_holder(slot, holder, word)?);
+                match self.not_holder(slot, holder, word) {
+                    Err(Refusal::Contended { tries: MOVED }) => continue,
+                    refused => return Err(refused?),
+                }
             }
             let lease_ms = match lease_ms {
                 Some(lease_ms) => lease_ms,
@@ -68,6 +73,10 @@ impl Table {
     /// # Errors
     /// [`Refusal::NoSuchNode`], [`Refusal::GenerationMismatch`], [`Refusal::NotHolder`].
     pub fn release(&self, node: NodeId, holder: &str, generation: Option<u64>) -> Result<u64, Refusal> {
+        self.decided(|| self.try_release(node, holder, generation))
+    }
+
+    fn try_release(&self, node: NodeId, holder: &str, generation: Option<u64>) -> Result<u64, Refusal> {
         let (slot, back) = self.back(node, |core, slot, seen| {
             core.release(slot, self.by(holder, seen)?, generation, seen).map_err(|stop| self.refusal(stop))
         })?;
@@ -84,6 +93,10 @@ impl Table {
     /// # Errors
     /// [`Refusal::NoSuchNode`], [`Refusal::GenerationMismatch`]; [`Refusal::NotHeld`] when nobody holds it.
     pub fn release_forced(&self, node: NodeId, generation: Option<u64>) -> Result<Reclaimed, Refusal> {
+        self.decided(|| self.try_release_forced(node, generation))
+    }
+
+    fn try_release_forced(&self, node: NodeId, generation: Option<u64>) -> Result<Reclaimed, Refusal> {
         let mut quiet_ms = 0;
         let (slot, back) = self.back(node, |core, slot, seen| {
             let stopped = |stop| self.refusal(stop);
@@ -115,6 +128,10 @@ impl Table {
     /// [`Refusal::Ended`] when it ended another way; [`Refusal::Held`] or [`Refusal::NotHolder`]; [`Refusal::NotReady`]
     /// for `Done` while a dependency is not done.
     pub fn complete(&self, node: NodeId, completion: &Completion) -> Result<Ended, Refusal> {
+        self.decided(|| self.try_complete(node, completion))
+    }
+
+    fn try_complete(&self, node: NodeId, completion: &Completion) -> Result<Ended, Refusal> {
         let Completion { outcome, generation, .. } = *completion;
         let by =
             |seen: &InForce<'_>| completion.holder.as_deref().map_or(Ok(By::Anyone), |holder| self.by(holder, seen));
@@ -144,7 +161,7 @@ impl Table {
                 },
                 (Some(holder), _) => self.not_holder(slot, holder, word)?,
                 // Nobody holds it and nobody claims to: only the version can have changed since.
-                (None, None) => Refusal::Contended { tries: 1 },
+                (None, None) => Refusal::Contended { tries: MOVED },
             }),
             End::NotReady => Err(self.waiting(slot)?),
             End::Moved => Err(Refusal::Contended { tries: TRIES }),
@@ -172,7 +189,7 @@ impl Table {
     /// # Errors
     /// [`Refusal::NoSuchNode`], [`Refusal::NotEnded`], [`Refusal::Exhausted`].
     pub fn archive(&self, node: NodeId) -> Result<u64, Refusal> {
-        self.hide(node, true)
+        self.decided(|| self.hide(node, true))
     }
 
     /// Shows an archived node again; answers with its generation.
@@ -180,7 +197,7 @@ impl Table {
     /// # Errors
     /// [`Refusal::NoSuchNode`], [`Refusal::NotEnded`], [`Refusal::Exhausted`].
     pub fn unarchive(&self, node: NodeId) -> Result<u64, Refusal> {
-        self.hide(node, false)
+        self.decided(|| self.hide(node, false))
     }
 
     fn hide(&self, node: NodeId, hide: bool) -> Result<u64, Refusal> {
@@ -336,18 +353,30 @@ impl Table {
         })
     }
 
-    /// What a reader sees of a node in the state that `word` says, also when it has left that state since: a refusal must
-    /// not name the generation of one state and the status of another.
+    /// What a reader sees of a node in the state that `word` says. For an open one that follows from its dependencies: if it
+    /// has left that state by the time they were looked at, the two never were so together, and the verb is to be decided
+    /// anew; see `decided`.
     fn seen_now(&self, slot: u16, word: NodeWord) -> Result<Seen, Refusal> {
         if !word.is_open() {
             return Ok(word.status().seen(Seen::Ready));
         }
-        let mut cut = self.cut()?;
-        if let Some(known) = cut.words.get_mut(usize::from(slot)).filter(|known| **known != word) {
-            *known = word;
-            cut.standings = standings(&cut.graph, &cut.plan.topological, &cut.words);
+        let cut = self.cut()?;
+        let now = self.core().node(slot)?.word.load(Ordering::Acquire);
+        if now != word || cut.words.get(usize::from(slot)) != Some(&word) {
+            return Err(Refusal::Contended { tries: MOVED });
         }
         Ok(cut.seen(slot))
+    }
+
+    /// Decides a verb, and once more whenever a refusal of it could not be put into words that were true at one moment.
+    fn decided<T>(&self, verb: impl Fn() -> Result<T, Refusal>) -> Result<T, Refusal> {
+        for _ in 0..TRIES {
+            match verb() {
+                Err(Refusal::Contended { tries: MOVED }) => {}
+                decided => return decided,
+            }
+        }
+        Err(Refusal::Contended { tries: TRIES })
     }
 
     /// The dependencies that keep a node from being done.

@@ -96,11 +96,9 @@ impl NodeWord {
         State { generation: self.generation(), phase }
     }
 
-    /// Whether some transition makes this word: all bits of it mean something.
+    /// Whether some transition makes this word. Of an ended one the number of the text may be none that exists.
     pub(crate) fn is_one_that_is_written(self) -> bool {
-        let state = self.state();
-        let guard = if self.is_ended() { 0 } else { NodeWord::GUARD.put(NodeWord::GUARD.get(self.0)) };
-        NodeWord::new(state).0 | guard == self.0
+        !self.is_ended() || NodeWord::new(self.state()).0 == self.0
     }
 
     pub(crate) fn generation(self) -> u64 {

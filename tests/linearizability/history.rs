@@ -61,25 +61,6 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// The generation that it names.
-    pub fn generation(&self) -> Option<u64> {
-        match self {
-            Answer::Got { generation, .. } | Answer::At(generation) => Some(*generation),
-            Answer::Taken { generation, .. } | Answer::Row { generation, .. } => Some(*generation),
-            Answer::No { generation, .. } => *generation,
-            Answer::Did(_) => None,
-        }
-    }
-
-    /// The node that a refusal or a claim is about, when it is not the one that was named in the call.
-    pub fn node(&self) -> Option<&str> {
-        match self {
-            Answer::Got { node, .. } => Some(node),
-            Answer::No { node, .. } => node.as_deref(),
-            _ => None,
-        }
-    }
-
     pub fn refused(no: &No) -> Answer {
         let status = no.status.map(|status| status.name().to_owned());
         let No { code, node, holder, generation, .. } = no.clone();

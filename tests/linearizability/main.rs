@@ -7,8 +7,8 @@
 //! `history` has calls and answers, `spec` the model as a judge of one call, `checker` the search for an order, `threads`
 //! and `processes` make histories. `scripts/linearize SECONDS` runs them for longer.
 //!
-//! Besides what the model says, three freedoms that the rules give are in `spec`: generations of open nodes may move by
-//! twos, `claim-next` may give out any ready node, and may find none while another claim is on its way.
+//! Besides what the model says, two freedoms are in `spec`: `claim-next` may give out any ready node, and may find none while
+//! another claim is on its way, since it leaves a node alone for half a second that somebody is about to claim.
 
 mod checker;
 mod history;

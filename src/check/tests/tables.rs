@@ -129,9 +129,9 @@ const CASES: &[Case] = &[
     }),
     (Code::Name, "a holder's name that is not UTF-8", |c, v| put(&block(c, get(&v.holders[2])).payload[0], u64::MAX)),
     (Code::IdMismatch, "another name", |c, v| flip(&block(c, get(&v.text[B])).payload[0], 0x10_000)),
-    (Code::NodeWord, "an open node with a holder's number", |c, _| {
-        let word = &c.fixed.nodes[B].word;
-        put(word, NodeWord::from_bits(get(word).bits() | 8));
+    (Code::NodeWord, "a text past the last", |c, _| {
+        let word = &c.fixed.nodes[D].word;
+        put(word, NodeWord::from_bits(get(word).bits() | 0x1ff_ffff << 3));
     }),
     (Code::ClaimOfNoNode, "slot 9", |c, _| claim(c, 9, 2)),
     (Code::ClaimOfNobody, "holder 9", |c, _| claim(c, B, 9)),
@@ -240,7 +240,7 @@ fn of_many_findings_all_are_listed_up_to_a_number_and_the_rest_counted() {
     let sample = Sample::new();
     let core = sample.table.core();
     for slot in 100..100 + LISTED_MAX + 30 {
-        put(&core.fixed.nodes[slot].word, NodeWord::from_bits(8));
+        put(&core.fixed.nodes[slot].word, NodeWord::from_bits(0x1ff_ffff << 3 | 2));
     }
     put(&core.fixed.header.options, 9);
     let report = sample.report();

@@ -1,9 +1,0 @@
-#![no_main]
-#[path = "../bodies/mod.rs"]
-#[allow(dead_code)]
-mod bodies;
-#[path = "../../src/cli/mod.rs"]
-#[allow(dead_code)]
-mod cli;
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| bodies::arguments::run(bytes));
