@@ -5,7 +5,9 @@
 #![allow(clippy::indexing_slicing, reason = "a measurement that goes wrong may end")]
 
 mod crew;
+#[allow(dead_code, reason = "benches/derive uses the rest")]
 mod derived;
+#[allow(dead_code, reason = "the benches use the rest")]
 mod floor;
 mod once;
 mod programs;
@@ -178,10 +180,12 @@ fn verbs(asked: &Asked, dir: &Path, print: &impl Fn(Line)) -> Result<(), Failure
 
 fn once(asked: &Asked, dir: &Path, print: &impl Fn(Line)) -> Result<(), Failure> {
     let at = dir.join("once");
-    let ours = once::open_and_read(&at, asked.times(1_000))?;
+    let ours = once::open_and_read(&at, 1, asked.times(1_000))?;
+    let behind = once::open_and_read(&at, 4_096, asked.times(1_000))?;
     let bare = once::map_and_read(&at, asked.times(1_000))?;
     let line = Line::told("open a table and read one node", "us", ours).beside("us open, map, read a word", bare);
     print(line.target(Goal::AtMost(20.0), Goal::AtMost(10.0)));
+    print(Line::told("  the same, a node behind 4,000 unfinished ones", "us", behind));
     let (ours, bare) = once::snapshot(&at, asked.times(200))?;
     let line = Line::told("snapshot of a full table, tmpfs", "ms", ours).beside("ms write, sync, rename", bare);
     print(line.target(Goal::AtMost(0.5), Goal::Told));
