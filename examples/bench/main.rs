@@ -1,5 +1,7 @@
 //! How fast, beside what cannot be faster: one line a target. `scripts/bench` builds what this needs and runs it.
 //!
+//! `bench growth FILE.svg ROUNDS` draws how cost grows.
+//!
 //! `bench [--quick] [--json] [--only WORD] [--tenure PROGRAM --hello PROGRAM] [--disk DIR]`
 
 #![allow(clippy::indexing_slicing, reason = "a measurement that goes wrong may end")]
@@ -9,6 +11,7 @@ mod crew;
 mod derived;
 #[allow(dead_code, reason = "the benches use the rest")]
 mod floor;
+mod growth;
 mod once;
 mod programs;
 mod report;
@@ -63,6 +66,12 @@ fn main() -> Result<(), Failure> {
             return crew::member(Path::new(dir), name, on, shape, tables.parse()?);
         }
         ["waiter", dir, turns] => return wake::waiter(Path::new(dir), turns.parse()?),
+        ["growth", file, rounds] => {
+            let dir = memory().join(format!("tenure-growth-{}", std::process::id()));
+            let drawn = growth::draw(&dir, Path::new(file), rounds.parse()?);
+            let _ = std::fs::remove_dir_all(&dir);
+            return drawn;
+        }
         _ => {}
     }
     let mut asked = Asked::default();
@@ -79,11 +88,15 @@ fn main() -> Result<(), Failure> {
             _ => return Err(format!("{word}: not an option of this program").into()),
         }
     }
-    let memory = if Path::new("/dev/shm").is_dir() { PathBuf::from("/dev/shm") } else { std::env::temp_dir() };
-    let dir = memory.join(format!("tenure-bench-{}", std::process::id()));
+    let dir = memory().join(format!("tenure-bench-{}", std::process::id()));
     let measured = measure(&asked, &dir);
     let _ = std::fs::remove_dir_all(&dir);
     measured
+}
+
+/// A directory in memory if there is one, so that no disk is measured.
+fn memory() -> PathBuf {
+    if Path::new("/dev/shm").is_dir() { PathBuf::from("/dev/shm") } else { std::env::temp_dir() }
 }
 
 fn measure(asked: &Asked, dir: &Path) -> Result<(), Failure> {
