@@ -10,18 +10,19 @@ use super::clock_ns;
 use super::report::median;
 use super::shapes::Shape;
 
-struct Arrays {
+/// A graph as the library derives from it.
+pub struct Arrays {
     present: Vec<bool>,
-    cost: Vec<u32>,
+    pub cost: Vec<u32>,
     born: Vec<u64>,
     parent: Vec<Option<u16>>,
     ended: Vec<bool>,
     dep_start: Vec<u32>,
     child_start: Vec<u32>,
-    children: Vec<u16>,
+    pub children: Vec<u16>,
 }
 
-fn arrays(shape: &Shape) -> Arrays {
+pub fn arrays(shape: &Shape) -> Arrays {
     let high = shape.needs.len();
     let mut child_start = vec![0u32; high + 1];
     for &parent in shape.needs.iter().flatten() {
@@ -54,28 +55,48 @@ fn arrays(shape: &Shape) -> Arrays {
     }
 }
 
+impl Arrays {
+    fn view(&self) -> View<'_> {
+        View {
+            present: &self.present,
+            cost: &self.cost,
+            born: &self.born,
+            parent: &self.parent,
+            ended: &self.ended,
+            dep_start: &self.dep_start,
+            child_start: &self.child_start,
+            children: &self.children,
+        }
+    }
+}
+
+/// An order in which the graph can be worked.
+pub fn order(arrays: &Arrays) -> Vec<u16> {
+    arrays.view().topological().unwrap_or_default()
+}
+
+/// The chains over a kept order.
+pub fn chains(arrays: &Arrays, order: &[u16]) -> Vec<u64> {
+    arrays.view().chains(order)
+}
+
+/// Both.
+pub fn whole(arrays: &Arrays) -> Vec<u64> {
+    chains(arrays, &order(arrays))
+}
+
 /// Microseconds for order and chains, and for the chains alone over a kept order.
 pub fn measure(shape: &Shape, times: usize) -> (f64, f64) {
     let arrays = arrays(shape);
-    let view = View {
-        present: &arrays.present,
-        cost: &arrays.cost,
-        born: &arrays.born,
-        parent: &arrays.parent,
-        ended: &arrays.ended,
-        dep_start: &arrays.dep_start,
-        child_start: &arrays.child_start,
-        children: &arrays.children,
-    };
-    let (mut whole, mut kept) = (Vec::new(), Vec::new());
+    let (mut both, mut kept) = (Vec::new(), Vec::new());
     for _ in 0..times {
         let began = clock_ns();
-        let Ok(topological) = view.topological() else { return (f64::NAN, f64::NAN) };
+        let order = order(&arrays);
         let ordered = clock_ns();
-        std::hint::black_box(view.chains(&topological));
+        std::hint::black_box(chains(&arrays, &order));
         let ended = clock_ns();
-        whole.push((ended - began) as f64 / 1e3);
+        both.push((ended - began) as f64 / 1e3);
         kept.push((ended - ordered) as f64 / 1e3);
     }
-    (median(&mut whole), median(&mut kept))
+    (median(&mut both), median(&mut kept))
 }

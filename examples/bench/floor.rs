@@ -88,6 +88,27 @@ impl Floor {
         claimed && ended
     }
 
+    /// Claims one slot and hands it back.
+    pub fn claim_and_release(&self, at: usize) -> bool {
+        let Some(slot) = self.words().slots.get(at) else { return false };
+        let old = slot.word.load(Ordering::Acquire);
+        let claimed = slot.word.compare_exchange(old, old + 1, Ordering::AcqRel, Ordering::Relaxed).is_ok();
+        slot.lease.store(clock_ns(), Ordering::Release);
+        claimed && slot.word.compare_exchange(old + 1, old + 2, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    /// Moves the lease of one slot.
+    pub fn renew(&self, at: usize) -> bool {
+        let Some(slot) = self.words().slots.get(at) else { return false };
+        let old = slot.lease.load(Ordering::Acquire);
+        slot.lease.compare_exchange(old, clock_ns(), Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    /// Reads one slot.
+    pub fn read_one(&self, at: usize) -> u64 {
+        self.words().slots.get(at).map_or(0, |slot| slot.word.load(Ordering::Acquire))
+    }
+
     /// Adds to what the crew has done; the sum.
     pub fn add_done(&self, count: usize) -> usize {
         self.words().done[0].fetch_add(count as u64, Ordering::AcqRel) as usize + count

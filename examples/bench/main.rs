@@ -1,12 +1,17 @@
 //! How fast, beside what cannot be faster: one line a target. `scripts/bench` builds what this needs and runs it.
 //!
+//! `bench growth FILE.svg ROUNDS` draws how cost grows.
+//!
 //! `bench [--quick] [--json] [--only WORD] [--tenure PROGRAM --hello PROGRAM] [--disk DIR]`
 
 #![allow(clippy::indexing_slicing, reason = "a measurement that goes wrong may end")]
 
 mod crew;
+#[allow(dead_code, reason = "benches/derive uses the rest")]
 mod derived;
+#[allow(dead_code, reason = "the benches use the rest")]
 mod floor;
+mod growth;
 mod once;
 mod programs;
 mod report;
@@ -61,6 +66,12 @@ fn main() -> Result<(), Failure> {
             return crew::member(Path::new(dir), name, on, shape, tables.parse()?);
         }
         ["waiter", dir, turns] => return wake::waiter(Path::new(dir), turns.parse()?),
+        ["growth", file, rounds] => {
+            let dir = memory().join(format!("tenure-growth-{}", std::process::id()));
+            let drawn = growth::draw(&dir, Path::new(file), rounds.parse()?);
+            let _ = std::fs::remove_dir_all(&dir);
+            return drawn;
+        }
         _ => {}
     }
     let mut asked = Asked::default();
@@ -77,11 +88,15 @@ fn main() -> Result<(), Failure> {
             _ => return Err(format!("{word}: not an option of this program").into()),
         }
     }
-    let memory = if Path::new("/dev/shm").is_dir() { PathBuf::from("/dev/shm") } else { std::env::temp_dir() };
-    let dir = memory.join(format!("tenure-bench-{}", std::process::id()));
+    let dir = memory().join(format!("tenure-bench-{}", std::process::id()));
     let measured = measure(&asked, &dir);
     let _ = std::fs::remove_dir_all(&dir);
     measured
+}
+
+/// A directory in memory if there is one, so that no disk is measured.
+fn memory() -> PathBuf {
+    if Path::new("/dev/shm").is_dir() { PathBuf::from("/dev/shm") } else { std::env::temp_dir() }
 }
 
 fn measure(asked: &Asked, dir: &Path) -> Result<(), Failure> {
@@ -178,10 +193,12 @@ fn verbs(asked: &Asked, dir: &Path, print: &impl Fn(Line)) -> Result<(), Failure
 
 fn once(asked: &Asked, dir: &Path, print: &impl Fn(Line)) -> Result<(), Failure> {
     let at = dir.join("once");
-    let ours = once::open_and_read(&at, asked.times(1_000))?;
+    let ours = once::open_and_read(&at, 1, asked.times(1_000))?;
+    let behind = once::open_and_read(&at, 4_096, asked.times(1_000))?;
     let bare = once::map_and_read(&at, asked.times(1_000))?;
     let line = Line::told("open a table and read one node", "us", ours).beside("us open, map, read a word", bare);
     print(line.target(Goal::AtMost(20.0), Goal::AtMost(10.0)));
+    print(Line::told("  the same, a node behind 4,000 unfinished ones", "us", behind));
     let (ours, bare) = once::snapshot(&at, asked.times(200))?;
     let line = Line::told("snapshot of a full table, tmpfs", "ms", ours).beside("ms write, sync, rename", bare);
     print(line.target(Goal::AtMost(0.5), Goal::Told));
