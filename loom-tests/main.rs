@@ -35,4 +35,5 @@ mod word;
 
 mod claims;
 mod graphs;
+mod groups;
 mod world;

@@ -7,14 +7,16 @@ use loom::thread;
 use crate::graph::{Edge, Graph, Group, Holder, Node};
 use crate::id::NodeId;
 use crate::layout::{Fixed, INDEX, NODES, VERSIONS_INITIAL, Version};
-use crate::node::OnFailure;
+use crate::node::{OnFailure, Outcome};
 use crate::sync::Ordering;
 use crate::table::Core;
 use crate::table::change::{PublishError, Published};
 use crate::table::claim::{Attempt, Who};
+use crate::table::finish::{By, End};
+use crate::table::group::Seat;
 use crate::table::lease::Lease;
 use crate::table::version::InForce;
-use crate::word::{NodeWord, OwnerWord, PolicyWord, RootWord, Step, TextOf, TextRef};
+use crate::word::{HolderWord, NodeWord, OwnerWord, PolicyWord, RootWord, Step, TextOf, TextRef};
 
 pub struct World {
     fixed: Box<Fixed>,
@@ -29,6 +31,11 @@ impl World {
 
     /// The same, with all nodes in a group of which one may be claimed at once; group 0 is none.
     pub fn in_group(nodes: u16, edges: &[(u16, u16)], group: u8) -> Arc<World> {
+        World::in_group_of(nodes, edges, group, 1)
+    }
+
+    /// The same with another limit.
+    pub fn in_group_of(nodes: u16, edges: &[(u16, u16)], group: u8, limit: u32) -> Arc<World> {
         let versions = (0..VERSIONS_INITIAL).map(|i| Version::fresh(u64::from(i == 0))).collect();
         let world = World { fixed: Box::new(Fixed::fresh()), versions };
         let core = world.core();
@@ -55,7 +62,7 @@ impl World {
         graph.link(&edges);
         if group != 0 {
             let name = TextRef::new(TextOf::Group(group.into()), 2, 0);
-            graph.set_group(group, Group { name, hash: 1, limit: 1 });
+            graph.set_group(group, Group { name, hash: 1, limit });
         }
         for slot in 1..3 {
             graph.set_holder(slot, Holder { name: who(slot).name, hash: u64::from(slot) });
@@ -123,6 +130,54 @@ impl World {
                 return true;
             }
         }
+    }
+
+    /// What a process leaves that dies between its two swaps.
+    pub fn leave_reserved(&self, holder: u16, node: u16) -> HolderWord {
+        let word = &self.fixed.holders[usize::from(holder)].word;
+        let idle = word.load(Ordering::Acquire);
+        let reserved = idle.reserving(node, self.word(node).generation() + 1);
+        word.compare_exchange(idle, reserved, Ordering::AcqRel, Ordering::Acquire).unwrap();
+        reserved
+    }
+
+    /// The same once the group's word names its claim.
+    pub fn leave_seated(&self, holder: u16, node: u16) -> HolderWord {
+        let reserved = self.leave_reserved(holder, node);
+        let seat = self.core().take_seat(holder, reserved, lease(1), &self.settled()).unwrap();
+        assert_eq!(seat, Seat::Taken);
+        reserved
+    }
+
+    /// Ends an open node, whoever asks.
+    pub fn end(&self, slot: u16, outcome: Outcome) {
+        loop {
+            match self.core().try_end(slot, outcome, By::Anyone, None, None, &self.settled()).unwrap() {
+                End::Moved => {}
+                end => return assert!(matches!(end, End::Ended { .. }), "{end:?}"),
+            }
+        }
+    }
+
+    /// Opens an ended node whose child then waits for it again.
+    pub fn reopen_unready(&self, slot: u16, child: u16) -> bool {
+        let core = self.core();
+        let (root, graph) = core.load().unwrap();
+        let targets = [(slot, self.word(slot).opened().unwrap())];
+        let published = core.publish(root, &graph, &[Step::Unready(child), Step::Become(slot)], &targets);
+        matches!(published, Ok(Published::InForce))
+    }
+
+    /// Takes a node out of its group.
+    pub fn leave_group(&self, slot: u16) {
+        let core = self.core();
+        let (root, mut graph) = core.load().unwrap();
+        graph.node_mut(slot).unwrap().policy = PolicyWord::new(0, 0, 0);
+        assert!(matches!(core.publish(root, &graph, &[Step::Touch(slot)], &[]), Ok(Published::InForce)));
+    }
+
+    pub fn count_claimed(&self) -> usize {
+        (0..NODES as u16).filter(|&node| self.word(node).holder().is_some()).count()
     }
 
     /// What a process leaves that dies once its reopen of `slot` is pending.
