@@ -36,4 +36,7 @@ mod word;
 mod claims;
 mod graphs;
 mod groups;
+mod hints;
+mod readers;
+mod slots;
 mod world;
