@@ -35,4 +35,8 @@ mod word;
 
 mod claims;
 mod graphs;
+mod groups;
+mod hints;
+mod readers;
+mod slots;
 mod world;

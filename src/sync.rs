@@ -182,19 +182,31 @@ mod imp {
     }
 
     /// The doorbell's word inside a model; there is no kernel to sleep in.
-    pub(crate) struct Shared32(AtomicU32);
+    pub(crate) struct Shared32 {
+        word: AtomicU32,
+        beside: AtomicU64,
+    }
 
     impl Shared32 {
         pub(crate) fn new(value: u32) -> Self {
-            Shared32(AtomicU32::new(value))
+            Shared32 { word: AtomicU32::new(value), beside: AtomicU64::new(0) }
+        }
+
+        fn touched(&self) -> &AtomicU32 {
+            self.beside.fetch_add(1, Ordering::Relaxed);
+            &self.word
         }
 
         pub(crate) fn load(&self, order: Ordering) -> u32 {
-            self.0.load(order)
+            self.touched().load(order)
+        }
+
+        pub(crate) fn store(&self, value: u32, order: Ordering) {
+            self.touched().store(value, order);
         }
 
         pub(crate) fn compare_exchange(&self, old: u32, new: u32, ok: Ordering, lost: Ordering) -> Result<u32, u32> {
-            self.0.compare_exchange(old, new, ok, lost)
+            self.touched().compare_exchange(old, new, ok, lost)
         }
     }
 

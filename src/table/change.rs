@@ -65,8 +65,8 @@ impl<'m> Core<'m> {
     /// The root once no change is under way, doing the one that is. For everybody who writes.
     #[inline]
     pub(crate) fn settled_root(&self) -> Result<RootWord, Stop> {
-        // Acquire: pairs with the Release swaps of the root below.
-        let root = self.fixed.header.root.load(Ordering::Acquire);
+        // Acquire: pairs with the Release swaps of the root below. SeqCst: see `in_force`.
+        let root = self.fixed.header.root.load(Ordering::SeqCst);
         if root.is_pending() { self.settle_until_settled(root) } else { Ok(root) }
     }
 
@@ -113,8 +113,8 @@ impl<'m> Core<'m> {
         let current = if verdict == KEEP { next } else { pending.current() };
         let settled = RootWord::settled(pending.number() + 1, current);
         // Release: a reader that sees the settled root sees the steps done. Pairs with the Acquire in `settled_root` and
-        // `in_force`. Lost: somebody else settled it, alike.
-        let _ = self.fixed.header.root.compare_exchange(pending, settled, Ordering::AcqRel, Ordering::Relaxed);
+        // `in_force`. SeqCst: see `begin`. Lost: somebody else settled it, alike.
+        let _ = self.fixed.header.root.compare_exchange(pending, settled, Ordering::SeqCst, Ordering::Relaxed);
         Ok(())
     }
 
@@ -273,8 +273,10 @@ impl<'m> Core<'m> {
             [] => RootWord::settled(number, buffer.i),
             _ => RootWord::pending(number, base.current(), buffer.i),
         };
-        // Release: whoever reads the root sees the version. Pairs with the Acquire in `in_force` and `settled_root`.
-        let swap = self.fixed.header.root.compare_exchange(base, new, Ordering::AcqRel, Ordering::Relaxed);
+        // Release: whoever reads the root sees the version. Pairs with the Acquire in `in_force` and `settled_root`. SeqCst:
+        // of this swap with the looks that follow it, and a hint set under the old root with the look at the root that
+        // follows it, one sees the other; likewise whoever is about to sleep.
+        let swap = self.fixed.header.root.compare_exchange(base, new, Ordering::SeqCst, Ordering::Relaxed);
         Ok(swap.is_ok().then_some((new, buffer)))
     }
 

@@ -147,18 +147,26 @@ impl<'m> Core<'m> {
                 return Ok(refused);
             }
             let generation = old.generation() + 1;
-            let reserving = reserved.reserving(slot, generation);
-            if holder.compare_exchange(reserved, reserving, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+            // What this call has reserved stays reserved: another reservation of the same claim would have to be seated anew,
+            // and whoever makes the first one could still do so.
+            let stands = mine == Some(reserved) && (reserved.node(), reserved.generation()) == (slot, generation);
+            let reserving = if stands { reserved } else { reserved.reserving(slot, generation) };
+            if !stands && holder.compare_exchange(reserved, reserving, Ordering::AcqRel, Ordering::Relaxed).is_err() {
                 continue;
             }
             mine = Some(reserving);
-            if self.take_seat(who.slot, slot, old, lease, &seen)? != Seat::Taken {
+            if self.take_seat(who.slot, reserving, lease, &seen)? != Seat::Taken {
                 // Begins anew: `refused` finds out why, and the reservation is called off.
                 continue;
             }
             self.expect_deadline(lease.deadline_ms())?;
+            // Reserved after the node's word was read, nobody has called it off since with that word; otherwise look.
+            let made = match stands {
+                false => swap_to_claimed(node, old, who.slot).is_ok(),
+                true => self.make_reserved(who.slot, reserving, old)?,
+            };
             // Lost: the loop finds out whether somebody made this reservation into a claim.
-            if swap_to_claimed(node, old, who.slot).is_ok() {
+            if made {
                 self.start_lease(who.slot, slot, generation, lease)?;
                 return Ok(Attempt::Won { generation });
             }
@@ -264,7 +272,7 @@ impl<'m> Core<'m> {
         if !seen.is_whole() {
             return Ok(Helped::Moved);
         }
-        let seat = if ready { self.take_seat(who.slot, node, word, lease, seen)? } else { Seat::Full };
+        let seat = if ready { self.take_seat(who.slot, reserved, lease, seen)? } else { Seat::Full };
         match seat {
             Seat::Moved => return Ok(Helped::Moved),
             Seat::Full => self.call_off(who.slot, reserved)?,

@@ -5,11 +5,14 @@
 //! swaps the node's, and whoever meets a name whose claim is not made yet makes it first, or finds that it cannot be made
 //! any more. Nobody waits for the one who began.
 //!
-//! | the group's word names `(h, n, g)`, and | then that claim |
+//! | the group's word names holder `h`'s reservation of `n` at `g`, and | then that claim |
 //! |---|---|
-//! | node `n` is open at `g - 1`, holder `h` still reserves it, and `n` is ready | is on its way: make it |
-//! | the same, but the reservation is being called off, see `claim` | may still be made: call it off first |
+//! | `h`'s word still is that reservation, node `n` is open at `g - 1` and ready | is on its way: make it |
+//! | the same, but `n` is not ready, or has gone to another group, or the reservation is being called off, see `claim` | may still be made: call it off first |
 //! | anything else | is made, or can only fail |
+//!
+//! It names the *reservation*, with its epoch: whoever has found that one can only fail swaps the group's word without
+//! looking again, so a later reservation of the same node at the same generation must not go by the old name.
 
 use crate::error::Damaged;
 use crate::layout::GroupSlot;
@@ -17,7 +20,7 @@ use crate::sync::Ordering;
 use crate::table::lease::Lease;
 use crate::table::version::InForce;
 use crate::table::{Core, Stop, TRIES};
-use crate::word::NodeWord;
+use crate::word::{GroupWord, HolderWord};
 
 /// Whether a claim may go on to its node's word.
 #[must_use]
@@ -36,33 +39,29 @@ impl Core<'_> {
         self.fixed.groups.get(usize::from(group)).ok_or(Damaged { what: "a group number past the last" })
     }
 
-    /// Names the claim of `slot`, open at `old`, in its group's word, if there is a seat. `holder` must have reserved it.
+    /// Names a claim that `holder` has reserved in its node's group's word, if there is a seat.
     pub(crate) fn take_seat(
         &self,
         holder: u16,
-        slot: u16,
-        old: NodeWord,
+        reserved: HolderWord,
         lease: Lease,
         seen: &InForce<'_>,
     ) -> Result<Seat, Stop> {
+        let slot = reserved.node();
         let group = seen.policy(slot).group();
         if group == 0 {
             return Ok(Seat::Taken);
         }
         let word = &self.group(group)?.word;
-        let generation = old.generation() + 1;
+        let mine = GroupWord::naming(holder, reserved);
         for _ in 0..TRIES {
             // Acquire: pairs with the swap below; the reservation it was made under is visible.
             let named = word.load(Ordering::Acquire);
-            if named.is_of(generation) && named.node() == slot && named.holder() == holder {
+            if named == mine {
                 return Ok(Seat::Taken);
             }
-            if named.holder() != 0 {
-                let other = self.node(named.node())?.word.load(Ordering::Acquire);
-                let on_its_way = other.is_open() && named.is_of(other.generation() + 1);
-                if on_its_way && self.make_named(named.holder(), named.node(), other, lease, seen)? {
-                    continue;
-                }
+            if named.holder() != 0 && self.make_named(group, named, lease, seen)? {
+                continue;
             }
             let full = self.is_group_full(slot, seen)?;
             if self.fixed.header.root.load(Ordering::Acquire) != seen.root || !seen.is_whole() {
@@ -72,62 +71,75 @@ impl Core<'_> {
                 return Ok(Seat::Full);
             }
             // From the word that was read before counting: a claim that was made since has changed it.
-            let new = named.next(holder, slot, generation);
-            if word.compare_exchange(named, new, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+            if word.compare_exchange(named, mine, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
                 return Ok(Seat::Taken);
             }
         }
         Err(Stop::Contended)
     }
 
-    /// Makes the claim that a group's word names, or sees that it is called off. False: it cannot be made any more.
-    fn make_named(
-        &self,
-        holder: u16,
-        slot: u16,
-        word: NodeWord,
-        lease: Lease,
-        seen: &InForce<'_>,
-    ) -> Result<bool, Stop> {
+    /// Makes the claim that a group's word names, or calls it off. False: it is made, can only fail, or the graph has
+    /// changed, for which the caller looks before it decides anything.
+    fn make_named(&self, group: u8, named: GroupWord, lease: Lease, seen: &InForce<'_>) -> Result<bool, Stop> {
+        let holder = named.holder();
+        // Acquire: a reservation that is not there any more was called off after its node's guard had moved.
         let reserved = self.holder(holder)?.word.load(Ordering::Acquire);
-        let stands = reserved.node() == slot && reserved.generation() == word.generation() + 1;
-        if !stands {
+        if GroupWord::naming(holder, reserved) != named {
             return Ok(false);
         }
-        if reserved.is_called_off() {
-            self.call_off(holder, reserved)?;
-            return Ok(true);
-        }
-        if !self.all_satisfied(seen, slot)? {
+        let (slot, generation) = (reserved.node(), reserved.generation());
+        let word = self.node(slot)?.word.load(Ordering::Acquire);
+        if !(word.is_open() && word.generation() + 1 == generation) {
             return Ok(false);
         }
+        // A node that went to another group has no seat there yet.
+        let belongs = seen.policy(slot).group() == group && !seen.text(slot).is_none();
+        let makeable = belongs && !reserved.is_called_off() && self.all_satisfied(seen, slot)?;
         if self.fixed.header.root.load(Ordering::Acquire) != seen.root || !seen.is_whole() {
-            // The caller looks at the root as well before it decides anything.
             return Ok(false);
         }
-        if self.make_reserved(holder, reserved, word)? {
+        if !makeable {
+            // Not just passed over: it could be ready again before the group's word names another.
+            self.call_off(holder, reserved)?;
+        } else if self.make_reserved(holder, reserved, word)? {
             let lease = Lease { lease_ms: self.default_lease_ms(), ..lease };
-            self.start_lease(holder, slot, word.generation() + 1, lease)?;
+            self.start_lease(holder, slot, generation, lease)?;
         }
         Ok(true)
     }
 
-    /// Whether as many nodes of the group of `slot` are claimed as may be at once.
+    /// Whether as many nodes of the group of `slot` are claimed as may be at once. Full is only what was so at one moment.
     pub(crate) fn is_group_full(&self, slot: u16, seen: &InForce<'_>) -> Result<bool, Stop> {
         let group = seen.policy(slot).group();
         if group == 0 {
             return Ok(false);
         }
         let limit = seen.version.group_limit.get(usize::from(group)).map_or(0, |l| l.load(Ordering::Relaxed));
-        let mut claimed = 0;
-        for other in (0..seen.high()).filter(|&other| seen.policy(other).group() == group) {
-            let here = !seen.text(other).is_none();
-            claimed += u64::from(here && self.node(other)?.word.load(Ordering::Acquire).holder().is_some());
-            if claimed >= limit {
+        for _ in 0..TRIES {
+            let mut claimed = Vec::new();
+            for other in (0..seen.high()).filter(|&other| seen.policy(other).group() == group) {
+                if claimed.len() as u64 >= limit {
+                    break;
+                }
+                if seen.text(other).is_none() {
+                    continue;
+                }
+                // SeqCst: of this look for a free seat and the look of whoever frees one for a hint, one sees the other.
+                let node = &self.node(other)?.word;
+                let word = node.load(Ordering::SeqCst);
+                if word.holder().is_some() {
+                    claimed.push((node, word));
+                }
+            }
+            if (claimed.len() as u64) < limit {
+                return Ok(false);
+            }
+            // Read one after the other; between the two looks all of them were claimed.
+            if claimed.iter().all(|(node, word)| node.load(Ordering::Acquire) == *word) {
                 return Ok(true);
             }
         }
-        Ok(claimed >= limit)
+        Err(Stop::Contended)
     }
 
     /// A claim of `slot` is over: wakes a waiter for each role that a ready node of its group asks for, since of a node

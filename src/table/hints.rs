@@ -106,7 +106,8 @@ impl InForce<'_> {
     #[inline]
     pub(crate) fn hinted(&self) -> impl Iterator<Item = (u16, Place)> + '_ {
         self.version.hints.iter().enumerate().flat_map(move |(word, bits)| {
-            let mut left = bits.load(Ordering::Acquire);
+            // SeqCst: whoever is about to sleep, or frees a seat, sees what was set before the other looked for it.
+            let mut left = bits.load(Ordering::SeqCst);
             std::iter::from_fn(move || {
                 let bit = left & left.wrapping_neg();
                 left &= left.wrapping_sub(1);
@@ -195,21 +196,32 @@ impl Core<'_> {
         self.in_steady_version(|seen| {
             for i in seen.children(slot) {
                 let (child, _) = edge_parts(get16(&seen.version.children, i).unwrap_or(0));
-                let Some(watch) = seen.version.watch.get(usize::from(child)) else { continue };
-                let watched = watch.load(Ordering::SeqCst).checked_sub(1).and_then(|w| u16::try_from(w).ok());
+                let watch = seen.version.watch.get(usize::from(child)).map_or(0, |watch| watch.load(Ordering::SeqCst));
+                let watched = watch.checked_sub(1).and_then(|w| u16::try_from(w).ok());
                 if let Some(node) = watched.filter(|&w| w != slot).and_then(|w| self.node(w).ok())
                     && !node.word.load(Ordering::SeqCst).is_ended()
                 {
                     continue;
                 }
                 match self.first_unsatisfied(seen, child)? {
-                    Some(undone) => watch.store(u64::from(undone) + 1, Ordering::SeqCst),
+                    Some(undone) => self.watch(seen, child, undone),
                     None if self.is_ready(seen, child)? => self.set_hint(seen, child),
                     None => {}
                 }
             }
             Ok(())
         })
+    }
+
+    /// `child` waits for `undone` and need not be looked at until that one ends. One that may be skipped is not watched: it
+    /// lets go of a child that goes on without it, and does not end by that.
+    pub(crate) fn watch(&self, seen: &InForce<'_>, child: u16, undone: u16) {
+        let bits = |i| get16(&seen.version.deps, i).unwrap_or(0);
+        let may_be_skipped = seen.deps(undone).any(|i| edge_parts(bits(i)).1 == OnFailure::Skip);
+        let watched = if may_be_skipped { 0 } else { u64::from(undone) + 1 };
+        if let Some(watch) = seen.version.watch.get(usize::from(child)) {
+            watch.store(watched, Ordering::SeqCst);
+        }
     }
 
     /// Whether the failure of `slot` is more to some child than a dependency that stays undone.

@@ -259,11 +259,20 @@ impl Core<'_> {
     pub(crate) fn quiet_ms(&self, slot: u16, now_ms: u64) -> Result<u64, Stop> {
         let node = self.node(slot)?;
         let generation = node.word.load(Ordering::Acquire).generation();
-        let lease = node.lease.load(Ordering::Acquire);
-        if !lease.is_of(generation) || lease.is_closed() {
-            return Ok(0);
+        let mut lease = node.lease.load(Ordering::Acquire);
+        for _ in 0..TRIES {
+            if !lease.is_of(generation) || lease.is_closed() {
+                return Ok(0);
+            }
+            let length_ms = self.length_ms(slot, generation)?;
+            // A renewal may have changed both in between: the length is this deadline's only if that still stands.
+            let now = node.lease.load(Ordering::Acquire);
+            if now == lease {
+                return Ok(now_ms.saturating_sub(lease.deadline_ms().saturating_sub(length_ms)));
+            }
+            lease = now;
         }
-        Ok(now_ms.saturating_sub(lease.deadline_ms().saturating_sub(self.length_ms(slot, generation)?)))
+        Err(Stop::Contended)
     }
 
     /// First half of a reclaim: from now on no renewal of this lease succeeds. False: it was renewed or closed meanwhile.

@@ -25,6 +25,12 @@ pub(crate) struct InForce<'m> {
 }
 
 impl<'m> InForce<'m> {
+    /// What a slow reader has that took this stamp when the root was this one.
+    #[cfg(tenure_loom)]
+    pub(crate) fn of_root(root: RootWord, version: &'m Version, stamp: u64) -> InForce<'m> {
+        InForce { root, version, stamp }
+    }
+
     /// Whether everything read from the version so far was its own.
     ///
     /// The fence keeps the reads before it before the second look at the stamp; it pairs with the one in `write_out`,
@@ -145,8 +151,9 @@ impl<'m> Core<'m> {
     #[inline]
     pub(crate) fn in_force(&self) -> Result<InForce<'m>, Stop> {
         for _ in 0..TRIES {
-            // Acquire: pairs with the Release swaps of the root in `change`; the version's words are visible.
-            let root = self.fixed.header.root.load(Ordering::Acquire);
+            // Acquire: pairs with the Release swaps of the root in `change`; the version's words are visible. SeqCst: whoever
+            // has said that it is about to sleep looks at no version that was replaced before somebody looked for sleepers.
+            let root = self.fixed.header.root.load(Ordering::SeqCst);
             let version = self.version(root.current())?;
             let stamp = version.stamp.load(Ordering::Acquire);
             // If the root still names the buffer, the stamp read in between is that of the version in force.

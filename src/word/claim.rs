@@ -299,30 +299,22 @@ impl GroupWord {
     const TAG: Field = Field::lowest(24);
     const NODE: Field = Field::above(GroupWord::TAG, 12);
     const HOLDER: Field = Field::above(GroupWord::NODE, 12);
-    const TURN: Field = Field::above(GroupWord::HOLDER, 16);
+    const EPOCH: Field = Field::above(GroupWord::HOLDER, 16);
 
-    /// `holder` is about to claim `node` at `generation`; the turn makes the word differ from every one near it.
-    pub(crate) fn next(self, holder: u16, node: u16, generation: u64) -> GroupWord {
+    /// Names the claim that `holder` has reserved: this one reservation, and no other of the same pair.
+    pub(crate) fn naming(holder: u16, reserved: HolderWord) -> GroupWord {
         GroupWord(
-            GroupWord::TURN.put(GroupWord::TURN.get(self.0) + 1)
+            GroupWord::EPOCH.put(HolderWord::EPOCH.get(reserved.0))
                 | GroupWord::HOLDER.put(u64::from(holder))
-                | GroupWord::NODE.put(u64::from(node))
-                | GroupWord::TAG.put(generation),
+                | GroupWord::NODE.put(u64::from(reserved.node()))
+                | GroupWord::TAG.put(reserved.generation()),
         )
     }
 
+    /// The holder whose claim it names; 0: it names none.
     pub(crate) fn holder(self) -> u16 {
         GroupWord::HOLDER.get(self.0) as u16
     }
-
-    pub(crate) fn node(self) -> u16 {
-        GroupWord::NODE.get(self.0) as u16
-    }
-
-    /// Whether it is about a claim at this generation.
-    pub(crate) fn is_of(self, generation: u64) -> bool {
-        self.holder() != 0 && GroupWord::TAG.get(self.0) == generation & GroupWord::TAG.max()
-    }
 }
 
-const _: () = assert!(ProcessWord::TAG.end() == 64 && GroupWord::TURN.end() == 64);
+const _: () = assert!(ProcessWord::TAG.end() == 64 && GroupWord::EPOCH.end() == 64);

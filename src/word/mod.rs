@@ -15,7 +15,7 @@
 //! | [`RootWord`] | `number 46, current 8, next 8, phase 2` | which version of the graph is in force, and the change under way |
 //! | [`OwnerWord`] | `pid 22, start 42` | the process that writes into a buffer or block; 0 is nobody |
 //! | [`ProcessWord`] | `tag 26, pid 22, start 16` | the process that the claim with this generation tag stands and falls with |
-//! | [`GroupWord`] | `turn 16, holder 12, node 12, tag 24` | the claim in a group that is on its way, or was the last |
+//! | [`GroupWord`] | `epoch 16, holder 12, node 12, tag 24` | the claim in a group that is on its way, or was the last |
 //! | [`PolicyWord`] | `gated 1, group 8, attempts 16, delay 32` | how a node is tried again, its group, whether it names a surface |
 //! | [`TextRef`] | `kind 2, index 12, head 16, stamp 34` | whose text it is, where it begins, and which writing of it |
 //! | [`ChangeWord`] | `kind 3, index 12` | one step of a change of the graph |

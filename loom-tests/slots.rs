@@ -1,0 +1,126 @@
+//! Slots that change hands: of nodes, of holders, of the hints of a version. Whole versions are written here, so these are
+//! the slowest models.
+
+use crate::node::Outcome;
+use crate::table::claim::Attempt;
+use crate::table::finish::{Back, By, End};
+use crate::table::lease::Lease;
+use crate::world::{World, claim, explore, lease, race, who};
+
+#[test]
+fn a_late_archive_of_a_pruned_node_does_not_touch_the_next_one_in_its_slot() {
+    explore(|| {
+        let world = World::new(2, &[]);
+        world.end(0, Outcome::Done);
+        let (base, archived) = race(
+            &world,
+            |w| w.replace(0),
+            |w| {
+                let seen = w.settled();
+                w.core().archive(0, true, &seen).unwrap()
+            },
+        );
+        let word = world.word(0);
+        assert!(word.is_open(), "{word:?} {archived:?}");
+        assert_eq!(word.generation(), base);
+        if let Back::Went { to, .. } = archived {
+            assert!(to.generation() < base, "a fence of the old node is one of the new");
+        }
+    });
+}
+
+#[test]
+fn a_late_claim_and_end_of_a_pruned_node_do_not_touch_the_next_one_in_its_slot() {
+    explore(|| {
+        let world = World::new(2, &[]);
+        let Attempt::Won { generation } = claim(&world, 1, 0) else { panic!("alone") };
+        world.end_held(1, 0, generation);
+        let (base, (end, attempt)) = race(
+            &world,
+            |w| w.replace(0),
+            move |w| {
+                let seen = w.settled();
+                let end = w.core().try_end(0, Outcome::Failed, By::Holder(who(1)), Some(generation), None, &seen);
+                (end.unwrap(), w.core().try_claim(who(2), 0, Some(generation), lease(1), &seen).unwrap())
+            },
+        );
+        assert!(matches!(end, End::OtherWay(_) | End::Moved | End::OtherGeneration(_)), "{end:?}");
+        assert!(!matches!(attempt, Attempt::Won { .. }), "{attempt:?}");
+        assert_eq!((world.word(0).is_open(), world.word(0).generation()), (true, base));
+    });
+}
+
+#[test]
+fn two_who_make_a_node_at_once_get_a_slot_each() {
+    explore(|| {
+        let world = World::new(1, &[]);
+        let (a, b) = race(&world, |w| w.create(11), |w| w.create(12));
+        assert_ne!(a, b);
+        let graph = world.graph().1;
+        assert_eq!((graph.slot_of(crate::id::NodeId(11)), graph.slot_of(crate::id::NodeId(12))), (Some(a), Some(b)));
+    });
+}
+
+#[test]
+fn a_holder_is_evicted_or_has_its_claim() {
+    explore(|| {
+        let world = World::new(1, &[]);
+        let (evicted, attempt) = race(&world, |w| w.evict(1), |w| claim(w, 1, 0));
+        match attempt {
+            Attempt::Won { .. } => assert!(!evicted && world.word(0).holder() == Some(1)),
+            Attempt::NameGone => assert!(evicted && world.word(0).is_open()),
+            other => panic!("{other:?}"),
+        }
+    });
+}
+
+#[test]
+fn a_holder_whose_claim_was_left_half_way_is_evicted_without_it() {
+    explore(|| {
+        let world = World::new(2, &[]);
+        world.leave_reserved(1, 0);
+        let (evicted, attempt) = race(&world, |w| w.evict(1), |w| claim(w, 1, 1));
+        assert_eq!(world.count_claimed() == 0, evicted, "{attempt:?}");
+    });
+}
+
+#[test]
+fn a_hint_that_is_set_while_another_version_comes_is_in_that_one() {
+    explore(|| {
+        let world = World::new(2, &[(0, 1)]);
+        world.in_one_order();
+        race(&world, |w| w.end(0, Outcome::Done), |w| w.set_cost(0, 7));
+        assert!(world.is_hinted(1));
+    });
+}
+
+#[test]
+fn whoever_falls_asleep_has_looked_at_the_version_that_makes_a_node_ready_or_is_rung() {
+    explore(|| {
+        let world = World::new(2, &[(0, 1)]);
+        world.make_claimed(1, 0);
+        world.in_one_order();
+        let (slept_on, ()) = race(&world, World::look_and_sleep, |w| w.unlink(0, 1));
+        world.check_awake(slept_on);
+    });
+}
+
+#[test]
+fn a_helper_and_a_writer_settle_alike() {
+    explore(|| {
+        let world = World::new(1, &[]);
+        world.end(0, Outcome::Done);
+        let (became, taken) = race(
+            &world,
+            |w| w.reopen(&[0]),
+            |w| {
+                let root = w.core().settled_root().unwrap();
+                let lease = Lease { lease_ms: 1_000, now_ms: 1 };
+                (root.is_pending(), w.core().try_claim(who(1), 0, None, lease, &w.settled()).unwrap())
+            },
+        );
+        assert!(became && !taken.0);
+        assert!(world.word(0).generation() >= 1);
+        world.check();
+    });
+}
