@@ -105,7 +105,8 @@ impl Desk {
         let address = Address::read(std::env::var("TENURE_LEDGER").ok().as_deref(), &home);
         let subject: Subject = Home::user().parse().map_err(|bad| format!("{bad}"))?;
         let keys = open::seal_keys(&home, &address, false).map_err(|error| error.to_string())?;
-        let ledger = open::open(&home, &address, keys, subject.clone(), None).map_err(|error| error.to_string())?;
+        let ledger = open::open(&home, &address, keys, subject.clone(), &open::Times::default())
+            .map_err(|error| error.to_string())?;
         let machine = Identity::own(&home).map_err(|error| error.to_string())?.machine;
         Ok(Desk { ledger, machine, subject })
     }
