@@ -6,6 +6,7 @@ mod interrupts;
 mod order;
 mod sharing;
 mod support;
+mod surfaces;
 mod takeover;
 mod work;
 

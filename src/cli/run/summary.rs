@@ -65,7 +65,10 @@ fn advice(report: &Report) -> Option<String> {
         );
     }
     if report.unfinished > 0 {
-        return Some(format!("{} nodes are left, for workers that offer their roles (--role)", report.unfinished));
+        return Some(format!(
+            "{} nodes are left, for workers that offer their roles (--role), or until their surfaces are free",
+            report.unfinished
+        ));
     }
     if report.blocked + report.cancelled > 0 {
         return Some("nodes that wait for a cancelled one never start; `reopen` or `unlink` it".into());
