@@ -84,28 +84,28 @@ pub struct Bench {
     pub ledger: Box<dyn Ledger>,
     pub rules: Arc<Rules>,
     pub clock: Arc<AtomicU64>,
-    pub home: Home,
+    pub home: Base,
 }
 
 /// Where the ledger is; another process can open it from this.
-pub enum Home {
+pub enum Base {
     Directory(tempfile::TempDir),
     Schema(super::server::Schema),
 }
 
-impl Home {
-    pub fn new(kind: Which) -> Home {
+impl Base {
+    pub fn new(kind: Which) -> Base {
         match kind {
-            Which::Sqlite => Home::Directory(tempfile::tempdir().unwrap()),
-            Which::Postgres => Home::Schema(super::server::Schema::new()),
+            Which::Sqlite => Base::Directory(tempfile::tempdir().unwrap()),
+            Which::Postgres => Base::Schema(super::server::Schema::new()),
         }
     }
 
     /// As another process is told it.
     pub fn address(&self) -> String {
         match self {
-            Home::Directory(dir) => dir.path().display().to_string(),
-            Home::Schema(schema) => schema.url(),
+            Base::Directory(dir) => dir.path().display().to_string(),
+            Base::Schema(schema) => schema.url(),
         }
     }
 }
@@ -125,7 +125,7 @@ impl Bench {
     }
 
     pub fn with(kind: Which, change: impl FnOnce(Options) -> Options) -> Bench {
-        let home = Home::new(kind);
+        let home = Base::new(kind);
         let (rules, clock) = (Arc::new(Rules::default()), Arc::new(AtomicU64::new(1_800_000_000_000)));
         let ledger = open(&home.address(), change(options(&rules, &clock)));
         ledger.migrate().unwrap();

@@ -104,8 +104,8 @@ fn carry(mut client: TcpStream, mut server: UnixStream, when: Cut, is_cut: &Atom
 
 fn schema(bench: &Bench) -> &server::Schema {
     match &bench.home {
-        Home::Schema(schema) => schema,
-        Home::Directory(_) => panic!("these are tests of PostgreSQL"),
+        Base::Schema(schema) => schema,
+        Base::Directory(_) => panic!("these are tests of PostgreSQL"),
     }
 }
 

@@ -357,13 +357,13 @@ pub struct Races {
     pub clock: Arc<AtomicU64>,
     pub policy: FilePolicy,
     pub parties: BTreeMap<usize, Party>,
-    pub home: Home,
+    pub home: Base,
     _dir: tempfile::TempDir,
 }
 
 impl Races {
     pub fn new(kind: Which) -> Races {
-        let (home, dir) = (Home::new(kind), tempfile::tempdir().unwrap());
+        let (home, dir) = (Base::new(kind), tempfile::tempdir().unwrap());
         let clock = Arc::new(AtomicU64::new(1_800_000_000_000));
         let policy = dir.path().join("policy");
         let ledger = open(&home.address(), options_of(policy.clone(), &clock));

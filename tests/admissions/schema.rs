@@ -6,12 +6,12 @@ impl Bench {
     /// Runs SQL on the database itself. `Err` holds what it said.
     fn raw(&self, sql: &str) -> Result<u64, String> {
         match &self.home {
-            Home::Directory(dir) => {
+            Base::Directory(dir) => {
                 let file = rusqlite::Connection::open(dir.path().join(tenure::admission::LEDGER_FILE)).unwrap();
                 file.busy_timeout(std::time::Duration::from_secs(10)).unwrap();
                 file.execute(sql, []).map(|n| n as u64).map_err(|e| e.to_string())
             }
-            Home::Schema(schema) => {
+            Base::Schema(schema) => {
                 let full = |e: ::postgres::Error| e.as_db_error().map(|db| db.message().to_owned()).unwrap_or_default();
                 schema.client().execute(sql, &[]).map_err(full)
             }
