@@ -95,10 +95,23 @@ fn a_waiting_machine_runs_what_comes() {
         assert_eq!(wait_for_file(&world.place().join(format!("{request}.log"))), format!("{request}\n"));
         world.until(request, "closed");
     }
+    // Also after it has run something, a signal ends it at once: it would wait for 50 seconds.
     waiting.signal(rustix::process::Signal::TERM);
-    waiting.end();
+    assert_eq!(waiting.end().code, None, "ended by the signal itself");
     let brief = world.run(["pickup", "--exec", "--wait=0.2"]);
     assert_eq!(brief.code, Some(3), "{brief:?}");
+}
+
+/// Interrupting what runs ends the waiting too, and the row is an interruption like any other.
+#[test]
+fn an_interrupt_ends_what_runs_and_the_waiting() {
+    let world = World::new();
+    let waiting = world.spawn(["pickup", "--exec", "--wait=50"]);
+    world.ok(["submit", "docs", "--request", "r1", "--", "sleep", "1000"]);
+    world.until("r1", "started");
+    waiting.signal(rustix::process::Signal::INT);
+    assert_eq!(waiting.end().code, Some(130));
+    assert_eq!(world.shown("r1")["closing"], "interrupted");
 }
 
 /// A27, A49: moved meanwhile, it is a refusal and not a move.

@@ -59,6 +59,25 @@ fn of_sixteen_at_once_one_starts() {
     assert_eq!(world.all(["history"]).len(), 1, "A2: a refusal writes no admission");
 }
 
+/// Race 1: the same request from eight terminals at once runs once, and nobody is told anything else than that.
+#[test]
+fn the_same_start_eight_times_at_once_runs_once() {
+    let world = World::new();
+    for round in 0..3 {
+        let request = format!("r{round}");
+        let script = format!("echo {request} >> log");
+        let args = ["start", "docs", "--request", &request, "--", "sh", "-c", &script];
+        let all: Vec<_> = (0..8).map(|_| world.spawn(args)).collect();
+        let ends: Vec<_> = all.into_iter().map(|one| one.end()).collect();
+        let ran = ends.iter().filter(|end| end.code == Some(0)).count();
+        assert_eq!(ran, 1, "{ends:?}");
+        assert!(ends.iter().all(|end| matches!(end.code, Some(0 | 17 | 29))), "{ends:?}");
+        assert_eq!(world.shown(&request)["closing"], "succeeded");
+    }
+    assert_eq!(std::fs::read_to_string(world.place().join("log")).unwrap(), "r0\nr1\nr2\n");
+    assert_eq!(world.ok(["fsck"]), "the ledger keeps its rules");
+}
+
 #[test]
 fn the_command_finds_what_the_help_promises() {
     let world = World::new();

@@ -148,22 +148,35 @@ impl Outbox {
 
     /// Every entry with this request and attempt, and this digest if one is given. What is settled comes first.
     ///
+    /// Only files with such names are opened, however many others there are.
+    ///
     /// # Errors
     /// [`OutboxError`] when the directory cannot be read.
     pub fn find(&self, key: &AttemptKey, digest: Option<&Digest>) -> Result<Vec<Entry>, OutboxError> {
-        let mut found = self.list()?.entries;
+        let plain = format!("{}.{}", key.request, key.attempt);
+        let may_be =
+            |name: &str| name.strip_prefix(&plain).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+        let mut found = Vec::new();
+        for state in State::ALL {
+            let listing = self.list_where(&[state], |name| state == State::Tmp || may_be(name))?;
+            found.extend(listing.entries);
+        }
         found.retain(|entry| entry.key() == *key && digest.is_none_or(|digest| *digest == entry.header.digest));
         found.sort_by_key(|entry| std::cmp::Reverse(entry.state));
         Ok(found)
     }
 
-    /// Everything in the outbox.
+    /// Everything in these states.
     ///
     /// # Errors
     /// [`OutboxError`] when a directory cannot be read; a single file that cannot is listed as strange.
-    pub fn list(&self) -> Result<Listing, OutboxError> {
+    pub fn list(&self, states: &[State]) -> Result<Listing, OutboxError> {
+        self.list_where(states, |_| true)
+    }
+
+    fn list_where(&self, states: &[State], wanted: impl Fn(&str) -> bool) -> Result<Listing, OutboxError> {
         let mut listing = Listing { entries: Vec::new(), strange: Vec::new() };
-        for state in State::ALL {
+        for &state in states {
             let dir = self.dir.join(state.name());
             let names = match std::fs::read_dir(&dir) {
                 Ok(names) => names,
@@ -172,8 +185,9 @@ impl Outbox {
             };
             for name in names {
                 let path = name.map_err(io_error("list", &dir))?.path();
+                let named = path.file_name().is_some_and(|name| name.to_str().is_none_or(&wanted));
                 // One that is being written is nobody's business yet.
-                if state == State::Tmp && !is_left_over(&path) {
+                if !named || (state == State::Tmp && !is_left_over(&path)) {
                     continue;
                 }
                 match read_entry(state, &path) {
@@ -279,7 +293,11 @@ impl Outbox {
         let digits: String = header.digest.to_string().chars().take(12).collect();
         let long = format!("{plain}.{digits}");
         let to = self.path(state, &plain);
-        let failed = |errno: Errno| io_error("move", from)(errno.into());
+        let failed = |errno: Errno| match errno {
+            // Somebody else was faster with the same entry.
+            Errno::NOENT => OutboxError::Gone { path: from.to_owned() },
+            errno => io_error("move", from)(errno.into()).into(),
+        };
         let name = match rustix::fs::renameat_with(CWD, from, CWD, &to, RenameFlags::NOREPLACE) {
             Ok(()) => plain,
             Err(Errno::EXIST) => {
@@ -288,7 +306,7 @@ impl Outbox {
                 rustix::fs::rename(from, self.path(state, &name)).map_err(failed)?;
                 name
             }
-            Err(errno) => return Err(failed(errno).into()),
+            Err(errno) => return Err(failed(errno)),
         };
         private::sync_dir(&self.dir.join(state.name()))?;
         Ok(name)

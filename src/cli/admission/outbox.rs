@@ -24,6 +24,9 @@ use crate::cli::report;
 /// How long a command that is started from the outbox may take to end.
 const GRACE: Duration = Duration::from_secs(10);
 
+/// What a list shows unless it is to show all.
+const NOT_TAKEN: [State; 3] = [State::Tmp, State::New, State::Refused];
+
 /// The outbox: inputs that were not taken yet, or refused, and those that were taken
 #[derive(Debug, clap::Subcommand)]
 pub enum OutboxVerb {
@@ -89,8 +92,8 @@ pub fn run(desk: &Desk<'_>, verb: OutboxVerb) -> Result<Exit, CliError> {
 }
 
 fn list(desk: &Desk<'_>, all: bool) -> Result<Exit, CliError> {
-    let mut listing = desk.outbox.list().map_err(outbox_error)?;
-    listing.entries.retain(|entry| all || entry.state != State::Sent);
+    let states: &[State] = if all { &State::ALL } else { &NOT_TAKEN };
+    let listing = desk.outbox.list(states).map_err(outbox_error)?;
     let strange = listing.strange.iter().map(|(path, error)| Strange {
         state: "strange",
         path: path.display().to_string(),
@@ -127,7 +130,7 @@ fn list(desk: &Desk<'_>, all: bool) -> Result<Exit, CliError> {
 
 /// The entry that a text names. What is not settled comes first.
 fn find(desk: &Desk<'_>, which: &str) -> Result<Entry, CliError> {
-    let entries = desk.outbox.list().map_err(outbox_error)?.entries;
+    let entries = desk.outbox.list(&State::ALL).map_err(outbox_error)?.entries;
     let key = which.parse::<AttemptKey>().ok();
     let order = |state: State| match state {
         State::New => 0,
@@ -172,8 +175,8 @@ fn send_one(desk: &Desk<'_>, entry: Entry) -> Result<Exit, CliError> {
 
 /// Sends all that wait for an answer; the end is that of the first that was not taken.
 fn send_all(desk: &Desk<'_>) -> Result<Exit, CliError> {
-    let mut entries = desk.outbox.list().map_err(outbox_error)?.entries;
-    entries.retain(|entry| matches!(entry.state, State::New | State::Tmp) && entry.header.entrance != Entrance::Local);
+    let mut entries = desk.outbox.list(&[State::Tmp, State::New]).map_err(outbox_error)?.entries;
+    entries.retain(|entry| entry.header.entrance != Entrance::Local);
     if entries.is_empty() {
         return Ok(Exit::NothingReady);
     }
@@ -205,8 +208,7 @@ fn edit(desk: &Desk<'_>, which: &str, request: RequestId, input: &PathBuf) -> Re
 }
 
 fn drop_sent(desk: &Desk<'_>) -> Result<Exit, CliError> {
-    let mut entries = desk.outbox.list().map_err(outbox_error)?.entries;
-    entries.retain(|entry| entry.state == State::Sent);
+    let entries = desk.outbox.list(&[State::Sent]).map_err(outbox_error)?.entries;
     for entry in &entries {
         desk.outbox.drop_entry(entry).map_err(outbox_error)?;
     }

@@ -1,5 +1,7 @@
 //! `pickup`: the destination comes for what waits for it. It chooses nothing: rows for other machines are not even seen.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -9,13 +11,15 @@ use tenure::admission::{Answer, By, Closing, Entrance, MachineId, Phase, Pickup,
 use super::desk::Desk;
 use super::refusal::{is_undecided, refused};
 use super::render::{self, View};
-use super::run::{Job, execute};
+use super::run::{Done, Job, execute};
 use super::start::GraceArg;
 use super::submit::Answered;
 use crate::cli::args;
 use crate::cli::escape;
 use crate::cli::exit::{CliError, Exit};
 use crate::cli::out;
+use crate::cli::report;
+use crate::cli::run::signals;
 
 /// How long one wait lasts before the machine shows itself to the ledger again.
 const WAIT_AT_MOST: Duration = Duration::from_secs(60);
@@ -73,37 +77,92 @@ pub fn run(desk: &Desk<'_>, args: PickupArgs) -> Result<Exit, CliError> {
         return show(desk, &found);
     }
     desk.must_issue()?;
-    let until = args.wait.map(|ms| Instant::now() + Duration::from_millis(ms));
+    let Some(wait_ms) = args.wait else { return once(desk, &machine, &args) };
+    let until = Instant::now() + Duration::from_millis(wait_ms);
+    let idle = Arc::new(AtomicBool::new(true));
+    signals::end_while(&idle).map_err(|error| {
+        CliError::problem(Exit::TableUnusable, "signals", format!("cannot listen for signals: {error}"))
+    })?;
     let mut last = Exit::NothingReady;
     loop {
-        let found = desk.ledger.pickup(&machine).map_err(refused)?;
-        record_ends(desk, &machine, &found.open);
-        if args.exec {
-            tell_closed(&found);
-            if let Some(answer) = take(desk, &machine, &found)? {
-                last = exec(desk, machine, answer, &args)?;
-                if until.is_none() {
-                    return Ok(last);
+        let left = until.saturating_duration_since(Instant::now());
+        match desk.ledger.pickup(&machine) {
+            Ok(found) => match serve(desk, &machine, found, &args, &idle)? {
+                Served::Ended(exit) => return Ok(exit),
+                Served::Ran(exit) => {
+                    last = exit;
+                    continue;
                 }
-                continue;
-            }
-        } else if found.admitted.is_some() || until.is_none() {
-            return show(desk, &found);
+                Served::Nothing if left.is_zero() => return Ok(last),
+                Served::Nothing => {}
+            },
+            Err(refusal) => away(refusal, left)?,
         }
-        let left = until.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()));
-        if left.is_zero() {
-            return Ok(last);
-        }
-        match desk.ledger.wait_for_work(&machine, left.min(WAIT_AT_MOST)) {
-            Ok(_) => {}
-            // A ledger that is away comes back; whoever waits goes on waiting.
-            Err(refusal) if is_undecided(&refusal) => {
-                out::note(&format!("tenure: {}", escape::message(&refusal.to_string())));
-                std::thread::sleep(left.min(Duration::from_secs(1)));
-            }
-            Err(refusal) => return Err(refused(refusal)),
+        if let Err(refusal) = desk.ledger.wait_for_work(&machine, left.min(WAIT_AT_MOST)) {
+            away(refusal, left)?;
         }
     }
+}
+
+/// One look, without waiting.
+fn once(desk: &Desk<'_>, machine: &MachineId, args: &PickupArgs) -> Result<Exit, CliError> {
+    let found = desk.ledger.pickup(machine).map_err(refused)?;
+    let idle = AtomicBool::new(true);
+    if !args.exec {
+        record_ends(desk, machine, &found.open);
+        return show(desk, &found);
+    }
+    match serve(desk, machine, found, args, &idle)? {
+        Served::Ended(exit) | Served::Ran(exit) => Ok(exit),
+        Served::Nothing => Ok(Exit::NothingReady),
+    }
+}
+
+/// What one round of a pickup that waits came to.
+enum Served {
+    /// The program is done.
+    Ended(Exit),
+    /// A command ran; there may be more.
+    Ran(Exit),
+    Nothing,
+}
+
+fn serve(
+    desk: &Desk<'_>,
+    machine: &MachineId,
+    found: Pickup,
+    args: &PickupArgs,
+    idle: &AtomicBool,
+) -> Result<Served, CliError> {
+    record_ends(desk, machine, &found.open);
+    if !args.exec {
+        return if found.admitted.is_some() { show(desk, &found).map(Served::Ended) } else { Ok(Served::Nothing) };
+    }
+    tell_closed(&found);
+    let Some(answer) = take(desk, machine, &found)? else { return Ok(Served::Nothing) };
+    idle.store(false, Ordering::Relaxed);
+    let done = exec(desk, *machine, answer, args);
+    idle.store(true, Ordering::Relaxed);
+    match done {
+        // Whoever interrupts what runs means the whole of it.
+        Ok(done) if done.interrupted => Ok(Served::Ended(done.exit)),
+        Ok(done) => Ok(Served::Ran(done.exit)),
+        // One that cannot be run does not keep the next one off.
+        Err(error) if args.wait.is_some() && matches!(error, CliError::Problem(_)) => {
+            Ok(Served::Ran(report::error(error, desk.context.json)))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// A ledger that is away comes back; whoever waits goes on waiting.
+fn away(refusal: Refusal, left: Duration) -> Result<(), CliError> {
+    if !is_undecided(&refusal) || left.is_zero() {
+        return Err(refused(refusal));
+    }
+    out::note(&format!("tenure: {}", escape::message(&refusal.to_string())));
+    std::thread::sleep(left.min(Duration::from_secs(1)));
+    Ok(())
 }
 
 /// What is to be run now: what was just taken, or one that was taken before and never started by a run that has gone.
@@ -125,7 +184,7 @@ fn take(desk: &Desk<'_>, machine: &MachineId, found: &Pickup) -> Result<Option<A
     }
 }
 
-fn exec(desk: &Desk<'_>, machine: MachineId, answer: Answer, args: &PickupArgs) -> Result<Exit, CliError> {
+fn exec(desk: &Desk<'_>, machine: MachineId, answer: Answer, args: &PickupArgs) -> Result<Done, CliError> {
     let inputs = desk.ledger.inputs(&answer.admission(), None).map_err(refused)?;
     let input = inputs.into_iter().find(|input| input.number == 0).map(|input| input.bytes).unwrap_or_default();
     let own = answer.record.command.clone();

@@ -24,7 +24,8 @@ The command runs in the place of the surface, with its input on standard input, 
                      with it, and a SIGKILL when --grace is over
 
 `start` ends with the exit code of the command, or 128 and the number of the signal that ended it. When nothing was
-started it ends with the code of the refusal. The first line on standard error is the admission.";
+started it ends with the code of the refusal. The first line on standard error is the admission. With --json, standard
+output is one object about the end, and what the command prints goes to standard error.";
 
 /// Starts a command on this machine under an admission, and records how it ended
 #[derive(Debug, clap::Args)]
@@ -74,5 +75,5 @@ pub fn start(desk: &Desk<'_>, answer: Answer, job: &Job<'_>) -> Result<Exit, Cli
         out::note(render::line(&answer.record).trim_end());
     }
     let machine = desk.identity()?.machine;
-    execute(desk, machine, answer, job)
+    execute(desk, machine, answer, job).map(|done| done.exit)
 }

@@ -17,9 +17,7 @@ impl Signals {
     /// Listens. A signal that the program was started to ignore stays ignored: that is how `nohup`, and a shell that
     /// starts something in the background, ask for it.
     pub(in crate::cli) fn install() -> Result<Signals, CliError> {
-        let ignored = ignored();
-        let wanted = [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|signal| ignored & (1 << (signal - 1)) == 0);
-        let mut signals = Iterator::new(wanted).map_err(|error| {
+        let mut signals = Iterator::new(wanted()).map_err(|error| {
             CliError::problem(Exit::Refused, "signals", format!("cannot listen for signals: {error}"))
         })?;
         let handle = signals.handle();
@@ -50,6 +48,22 @@ impl Drop for Signals {
     fn drop(&mut self) {
         self.handle.close();
     }
+}
+
+/// Ends the program as these signals do by themselves, while `idle` says so: once they have been listened to, the system
+/// no longer does that.
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+pub(in crate::cli) fn end_while(idle: &std::sync::Arc<std::sync::atomic::AtomicBool>) -> std::io::Result<()> {
+    for signal in wanted() {
+        signal_hook::flag::register_conditional_default(signal, idle.clone())?;
+    }
+    Ok(())
+}
+
+/// The signals that are listened to.
+fn wanted() -> impl std::iter::Iterator<Item = i32> {
+    let ignored = ignored();
+    [SIGHUP, SIGINT, SIGTERM].into_iter().filter(move |signal| ignored & (1 << (signal - 1)) == 0)
 }
 
 /// The signals that this process ignores, a bit each. When the system does not say, none.

@@ -189,11 +189,11 @@ impl<'d, 'a> Keeper<'d, 'a> {
     }
 
     /// Nothing was started: closes it as that, and ends with the code that a shell would give.
-    pub fn never_started(mut self, code: u8, error: &'static str, reason: &str) -> Result<Exit, CliError> {
+    pub fn never_started(mut self, code: u8, error: &'static str, reason: &str) -> CliError {
         self.close_unstarted(reason);
         let message = format!("{reason}; {} was closed, and the next attempt is allowed", self.record.admission);
         let fields = serde_json::Map::from_iter([("admission".to_owned(), self.record.admission.to_string().into())]);
-        Err(CliError::Problem(Problem { exit: Exit::Number(code), code: error, message, hint: None, fields }))
+        CliError::Problem(Problem { exit: Exit::Number(code), code: error, message, hint: None, fields })
     }
 
     /// Closes as not started.

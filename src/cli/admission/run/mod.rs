@@ -38,8 +38,16 @@ pub struct Job<'a> {
     pub grace: Duration,
 }
 
+/// What became of a command.
+pub struct Done {
+    /// The end of the program, if nothing else is to be done.
+    pub exit: Exit,
+    /// Whether somebody at this machine interrupted it.
+    pub interrupted: bool,
+}
+
 /// Runs the command under the admission of the answer, and ends as it does.
-pub fn execute(desk: &Desk<'_>, machine: MachineId, answer: Answer, job: &Job<'_>) -> Result<Exit, CliError> {
+pub fn execute(desk: &Desk<'_>, machine: MachineId, answer: Answer, job: &Job<'_>) -> Result<Done, CliError> {
     let created = answer.created;
     let Some(credential) = answer.credential else {
         return Err(refused(Refusal::NotDestination { machine, destination: Some(answer.record.destination.machine) }));
@@ -49,7 +57,7 @@ pub fn execute(desk: &Desk<'_>, machine: MachineId, answer: Answer, job: &Job<'_
     let mut keeper = Keeper::new(desk, machine, answer.record, credential, files);
     let program = match ready(keeper.record(), job) {
         Ok(program) => program,
-        Err((code, reason)) => return keeper.never_started(code, "cannot_run", &reason),
+        Err((code, reason)) => return Err(keeper.never_started(code, "cannot_run", &reason)),
     };
     if let Err(refusal) = mark_started(&mut keeper) {
         if created && matches!(refusal, Refusal::Denied { .. } | Refusal::Stopping { .. }) {
@@ -64,12 +72,16 @@ pub fn execute(desk: &Desk<'_>, machine: MachineId, answer: Answer, job: &Job<'_
     let running = match spawned {
         Ok(running) => running,
         // It was recorded as started, and nothing ran: the next attempt must be allowed.
-        Err(reason) => return keeper.ended(Kind::Interrupted, Some(126), Some(reason)),
+        Err(reason) => {
+            let exit = keeper.ended(Kind::Interrupted, Some(126), Some(reason))?;
+            return Ok(Done { exit, interrupted: false });
+        }
     };
-    watch(&mut keeper, &running, &signals, job.grace);
+    let interrupted = watch(&mut keeper, &running, &signals, job.grace);
     let status = running.reap();
     let (kind, code, reason) = outcome::of(&status, keeper.stopped());
-    keeper.ended(kind, code, reason)
+    let exit = keeper.ended(kind, code, reason)?;
+    Ok(Done { exit, interrupted })
 }
 
 /// What can be checked before anything is recorded: the place, and that there is such a program.
@@ -142,17 +154,19 @@ fn prepare(keeper: &Keeper<'_, '_>, program: &Path, job: &Job<'_>) -> Result<Com
     Ok(command)
 }
 
-/// Watches until the command has ended.
-fn watch(keeper: &mut Keeper<'_, '_>, running: &Running, signals: &Signals, grace: Duration) {
+/// Watches until the command has ended. True: somebody at this machine interrupted it.
+fn watch(keeper: &mut Keeper<'_, '_>, running: &Running, signals: &Signals, grace: Duration) -> bool {
+    let mut interrupted = false;
     let mut kill_at: Option<Instant> = None;
     loop {
         let tick = kill_at.map_or(TICK, |at| at.saturating_duration_since(Instant::now()).min(TICK));
         select! {
-            recv(running.ended()) -> _ => return,
+            recv(running.ended()) -> _ => return interrupted,
             recv(signals.interrupts()) -> interrupt => match (interrupt, kill_at) {
                 (Ok(interrupt), None) => {
                     keeper.stop(&format!("{} on its machine", name_of(interrupt)));
                     running.signal(signal_of(interrupt));
+                    interrupted = true;
                     kill_at = Some(Instant::now() + grace);
                 }
                 (Ok(_), Some(_)) => running.signal(rustix::process::Signal::KILL),
