@@ -165,3 +165,81 @@ fn a_claimer_that_died_before_its_lease_costs_one_lease() {
         assert!(world.core().reclaim(0, 6_000, None).unwrap().is_some());
     });
 }
+
+#[test]
+fn whoever_sees_a_claim_sees_what_it_was_made_under() {
+    explore(|| {
+        let world = World::new(1, &[]);
+        let (a, named) = race(
+            &world,
+            |w| claim(w, 1, 0),
+            |w| {
+                let word = w.word(0);
+                let names = w.core().holder(1).unwrap().word.load(Ordering::Relaxed);
+                word.holder().is_none_or(|_| (names.node(), names.generation()) == (0, word.generation()))
+            },
+        );
+        assert!(won(&a) && named);
+    });
+}
+
+#[test]
+fn a_call_that_goes_on_with_its_reservation_sees_that_it_was_called_off() {
+    explore(|| {
+        let world = World::new(1, &[]);
+        let _ = race(
+            &world,
+            |w| claim(w, 1, 0),
+            |w| {
+                // Another change of the node, so that the call begins anew, and another call of the same name.
+                let word = w.word(0);
+                if let Some(moved) = word.bumped() {
+                    let node = &w.core().node(0).unwrap().word;
+                    let _ = node.compare_exchange(word, moved, Ordering::AcqRel, Ordering::Relaxed);
+                }
+                let reserved = w.core().holder(1).unwrap().word.load(Ordering::Acquire);
+                if reserved.generation() == 1 {
+                    w.core().call_off(1, reserved).unwrap();
+                }
+            },
+        );
+        world.check();
+    });
+}
+
+#[test]
+fn a_late_second_half_of_a_reclaim_leaves_a_later_claim_alone() {
+    explore(|| {
+        let world = World::new(1, &[]);
+        assert!(won(&claim(&world, 1, 0)));
+        let (taken, (again, later)) = race(
+            &world,
+            |w| w.core().reclaim(0, 10_000, None).unwrap(),
+            |w| {
+                let taken = w.core().reclaim(0, 10_000, None).unwrap();
+                (taken, w.core().try_claim(who(2), 0, None, lease(10_000), &w.settled()).unwrap())
+            },
+        );
+        assert!(taken.is_none() || again.is_none());
+        assert_eq!(later, Attempt::Won { generation: 3 });
+        assert_eq!(world.word(0).holder(), Some(2));
+    });
+}
+
+#[test]
+fn a_late_release_leaves_a_later_claim_alone() {
+    explore(|| {
+        let world = World::new(1, &[]);
+        assert!(won(&claim(&world, 1, 0)));
+        let (_, later) = race(
+            &world,
+            |w| w.core().release(0, By::Holder(who(1)), Some(1), &w.settled()).unwrap(),
+            |w| {
+                let _ = w.core().release(0, By::Holder(who(1)), Some(1), &w.settled()).unwrap();
+                claim(w, 1, 0)
+            },
+        );
+        assert_eq!(later, Attempt::Won { generation: 3 });
+        assert_eq!((world.word(0).holder(), world.word(0).generation()), (Some(1), 3));
+    });
+}

@@ -147,3 +147,25 @@ fn two_who_do_the_steps_of_one_change_note_what_was_there_before() {
         assert!(world.word(0).is_open());
     });
 }
+
+#[test]
+fn a_late_helper_does_not_undo_what_came_after_the_change() {
+    explore(|| {
+        let world = World::new(1, &[]);
+        world.end(0, Outcome::Done);
+        let pending = world.leave_pending_reopen(0);
+        let target = world.word(0).opened().unwrap();
+        let (_, ()) = race(
+            &world,
+            |w| w.core().settled_root().unwrap(),
+            |w| {
+                w.core().settled_root().unwrap();
+                // The buffer is another version's from now on.
+                assert!(w.reopen_again(0));
+            },
+        );
+        assert!(pending.is_pending());
+        let word = world.word(0);
+        assert_eq!((word.is_open(), word.generation()), (true, target.generation() + 1));
+    });
+}

@@ -103,13 +103,15 @@ fn a_claim_that_was_passed_over_takes_its_seat_anew() {
 #[test]
 fn a_claim_of_a_node_that_left_the_group_is_not_made_for_it() {
     explore(|| {
-        let world = World::in_group(2, &[], 1);
+        let world = World::in_group(3, &[], 1);
         world.leave_seated(1, 0);
-        world.leave_group(0);
-        let (a, b) = race(&world, |w| claim(w, 2, 1), |w| claim(w, 1, 0));
+        world.go_to_group(2, 2);
+        assert!(won(&claim(&world, 2, 2)));
+        world.go_to_group(0, 2);
+        let (a, b) = race(&world, |w| claim(w, 3, 1), |w| claim(w, 1, 0));
         assert!(won(&a), "{a:?}");
-        // The claim of the node without a group is made by its own holder, or was not made at all.
-        assert!(world.word(0).holder() == Some(1), "{b:?}");
+        assert_eq!(b, Attempt::GroupFull);
+        assert!(world.word(0).is_open());
         world.check();
     });
 }

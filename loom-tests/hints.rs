@@ -51,6 +51,8 @@ fn a_ringer_that_wakes_nobody_leaves_no_sleeper_behind() {
         let (slept_on, ()) = race(&world, World::look_and_sleep, |w| {
             w.core().ring(0);
             w.end(0, Outcome::Done);
+            // Another waiter, which finds the node.
+            let _ = w.core().prepare_to_sleep();
         });
         world.check_awake(slept_on);
     });

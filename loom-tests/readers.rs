@@ -2,7 +2,8 @@
 
 use crate::node::Outcome;
 use crate::sync::{Bits, Ordering};
-use crate::table::finish::{By, End};
+use crate::table::finish::{Back, By, End};
+use crate::table::lease::Lease;
 use crate::word::{TextOf, TextRef};
 use crate::world::{World, explore, lease, race, who};
 
@@ -133,7 +134,7 @@ fn a_lease_is_never_read_with_the_length_of_another() {
             &world,
             |w| w.core().quiet_ms(0, 1_000).unwrap(),
             |w| {
-                let short = crate::table::lease::Lease { lease_ms: 500, now_ms: 1_000 };
+                let short = Lease { lease_ms: 500, now_ms: 1_000 };
                 w.core().start_lease(1, 0, 1, short).unwrap();
             },
         );
@@ -147,7 +148,7 @@ fn a_renewal_with_another_length_never_makes_a_holder_look_quieter_than_it_is() 
         explore(move || {
             let world = World::new(1, &[]);
             world.make_claimed(1, 0);
-            let lease = |lease_ms, now_ms| crate::table::lease::Lease { lease_ms, now_ms };
+            let lease = |lease_ms, now_ms| Lease { lease_ms, now_ms };
             world.core().start_lease(1, 0, 1, lease(first_ms, 3_000)).unwrap();
             let (quiet_ms, renewed) = race(
                 &world,
@@ -167,11 +168,14 @@ fn a_late_start_of_a_lease_leaves_a_later_claim_alone() {
         world.make_claimed(1, 0);
         let ((), later) = race(
             &world,
-            |w| w.core().start_lease(1, 0, 1, lease(1)).unwrap(),
+            |w| {
+                let short = Lease { lease_ms: 500, now_ms: 1 };
+                w.core().start_lease(1, 0, 1, short).unwrap();
+            },
             |w| {
                 let back = w.core().release(0, By::Holder(who(1)), Some(1), &w.settled()).unwrap();
-                assert!(matches!(back, crate::table::finish::Back::Went { .. }));
-                let long = crate::table::lease::Lease { lease_ms: 50_000, now_ms: 1 };
+                assert!(matches!(back, Back::Went { .. }));
+                let long = Lease { lease_ms: 50_000, now_ms: 1 };
                 w.core().try_claim(who(2), 0, None, long, &w.settled()).unwrap()
             },
         );
@@ -189,5 +193,22 @@ fn a_look_through_the_leases_is_not_put_off_past_a_deadline() {
         let ((), ()) =
             race(&world, |w| w.core().expect_deadline(1_100).unwrap(), |w| w.core().expect_deadline(1_200).unwrap());
         assert_eq!(world.core().next_scan_ms(), 1_100);
+    });
+}
+
+#[test]
+fn a_lease_that_was_closed_stays_closed() {
+    explore(|| {
+        let world = World::new(1, &[]);
+        world.make_claimed(1, 0);
+        world.core().start_lease(1, 0, 1, lease(1)).unwrap();
+        let (taken, ()) = race(
+            &world,
+            |w| w.core().reclaim(0, 5_000, None).unwrap(),
+            // The claimer, late: its lease was started on its behalf and has run out.
+            |w| w.core().start_lease(1, 0, 1, lease(5_000)).unwrap(),
+        );
+        let lease = world.core().node(0).unwrap().lease.load(Ordering::Acquire);
+        assert_eq!(taken.is_some(), lease.is_closed());
     });
 }

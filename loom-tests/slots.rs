@@ -2,6 +2,7 @@
 //! the slowest models.
 
 use crate::node::Outcome;
+use crate::sync::Ordering;
 use crate::table::claim::Attempt;
 use crate::table::finish::{Back, By, End};
 use crate::table::lease::Lease;
@@ -122,5 +123,52 @@ fn a_helper_and_a_writer_settle_alike() {
         assert!(became && !taken.0);
         assert!(world.word(0).generation() >= 1);
         world.check();
+    });
+}
+
+/// Three changes, so that the buffer that was in force is written over.
+#[test]
+fn a_slow_reader_is_not_told_that_the_table_is_damaged() {
+    explore(|| {
+        let world = World::new(1, &[]);
+        race(
+            &world,
+            |w| w.core().in_force().map(|seen| seen.root).unwrap(),
+            |w| (7..10).for_each(|n| w.set_cost(0, n)),
+        );
+    });
+}
+
+#[test]
+fn a_slow_reader_never_takes_a_later_version_for_that_of_its_root() {
+    explore(|| {
+        let world = World::new(1, &[]);
+        let first = world.settled().root.number();
+        let (seen, ()) = race(
+            &world,
+            |w| {
+                let seen = w.core().in_force().unwrap();
+                let cost = seen.version.facts[0].load(Ordering::Relaxed);
+                seen.is_whole().then_some((seen.root.number(), cost))
+            },
+            |w| (7..10).for_each(|n| w.set_cost(0, n)),
+        );
+        if let Some((number, cost)) = seen {
+            assert_eq!(cost, if number == first { 1 } else { 6 + number - first });
+        }
+    });
+}
+
+#[test]
+fn a_buffer_that_is_in_force_is_not_written_over() {
+    explore(|| {
+        let world = World::new(1, &[]);
+        race(&world, |w| w.set_cost(0, 7), |w| (8..10).for_each(|n| w.set_cost(0, n)));
+        let cost = world.graph().1.node(0).unwrap().cost;
+        let seen = world.settled();
+        assert!([7, 9].contains(&cost));
+        // The buffer in force was written once and as a whole.
+        let stamp = seen.version.stamp.load(Ordering::Acquire);
+        assert_eq!(stamp, seen.root.number());
     });
 }

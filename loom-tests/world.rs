@@ -24,7 +24,7 @@ pub struct World {
 }
 
 impl World {
-    /// `nodes` open nodes with these dependencies (`(parent, child)`), and holders 1 and 2.
+    /// `nodes` open nodes with these dependencies (`(parent, child)`), and holders 1 to 3.
     pub fn new(nodes: u16, edges: &[(u16, u16)]) -> Arc<World> {
         World::in_group(nodes, edges, 0)
     }
@@ -58,7 +58,7 @@ impl World {
             let name = TextRef::new(TextOf::Group(group.into()), 2, 0);
             graph.set_group(group, Group { name, hash: 1, limit });
         }
-        for slot in 1..3 {
+        for slot in 1..4 {
             graph.set_holder(slot, Holder { name: who(slot).name, hash: u64::from(slot) });
         }
         // The texts that nodes and holders name are nowhere; those that a model writes are others.
@@ -164,11 +164,19 @@ impl World {
         matches!(published, Ok(Published::InForce))
     }
 
-    /// Takes a node out of its group.
-    pub fn leave_group(&self, slot: u16) {
+    /// Ends an open node and opens it once more.
+    pub fn reopen_again(&self, slot: u16) -> bool {
+        self.end(slot, Outcome::Done);
+        self.reopen(&[slot])
+    }
+
+    /// Puts a node into another group, of one seat.
+    pub fn go_to_group(&self, slot: u16, group: u8) {
         let core = self.core();
         let (root, mut graph) = core.load().unwrap();
-        graph.node_mut(slot).unwrap().policy = PolicyWord::new(0, 0, 0);
+        let name = TextRef::new(TextOf::Group(group.into()), 2, 0);
+        graph.set_group(group, Group { name, hash: 1, limit: 1 });
+        graph.node_mut(slot).unwrap().policy = PolicyWord::new(0, 0, group);
         assert!(matches!(core.publish(root, &graph, &[Step::Touch(slot)], &[]), Ok(Published::InForce)));
     }
 
@@ -358,7 +366,7 @@ impl World {
 
     /// What holds whatever happened: no holder has two nodes, and each holder's word names what it holds.
     pub fn check(&self) {
-        for holder in 1..3 {
+        for holder in 1..4 {
             let held: Vec<u16> = (0..NODES as u16).filter(|&n| self.word(n).holder() == Some(holder)).collect();
             assert!(held.len() <= 1, "holder {holder} holds {held:?}");
             if let Some(&node) = held.first() {

@@ -44,7 +44,7 @@ mod capacity {
 mod capacity {
     pub(crate) const NODES: usize = 4;
     pub(crate) const HOLDERS: usize = 4;
-    pub(crate) const GROUPS: usize = 2;
+    pub(crate) const GROUPS: usize = 3;
     pub(crate) const EDGES: usize = 8;
     pub(crate) const BLOCKS: usize = 4;
     pub(crate) const VERSIONS_INITIAL: usize = 3;

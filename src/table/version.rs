@@ -302,7 +302,8 @@ pub(crate) fn write_out(
     if steps.len() > STEPS {
         return Err(too_many("steps in one change", STEPS));
     }
-    v.stamp.store(0, Ordering::Relaxed);
+    // Release: whoever reads the zero also sees that the root has moved on; pairs with the Acquire in `in_force`.
+    v.stamp.store(0, Ordering::Release);
     fence(Ordering::Release); // keeps the zero before the words below; pairs with the fence in `is_whole`
     let put = |w: &Shared<u64>, value: u64| w.store(value, Ordering::Relaxed);
     put(&v.verdict, number << 2);
