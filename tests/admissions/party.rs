@@ -13,7 +13,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde::{Deserialize, Serialize};
 use tenure::admission::*;
 
-use crate::bench::Home;
 use crate::bench::*;
 
 const LEDGER: &str = "TENURE_PARTY_LEDGER";
