@@ -15,7 +15,8 @@ use super::snapshot;
 pub struct Context {
     /// The table's directory, from `--dir` or the environment.
     pub location: Location,
-    /// What `--dir` named, if it did.
+    /// What `--dir` named, if it did. Only who opens a ledger asks.
+    #[cfg_attr(not(any(feature = "sqlite", feature = "postgres")), expect(dead_code))]
     pub dir: Option<PathBuf>,
     /// Answer in JSON.
     pub json: bool,
