@@ -143,15 +143,21 @@ impl<'w> Claim<'w> {
     fn end(&self, outcome: Outcome, summary: Option<&str>) -> Result<Ended, Refusal> {
         let table = self.worker.table();
         let by = By::Holder(self.worker.who());
-        match table.end(|_| Ok(Some(self.slot)), outcome, |_| Ok(by), Some(self.generation), summary)? {
-            End::Ended { .. } => Ok(Ended::Now),
-            End::Already => Ok(Ended::Already),
-            End::ToRetry { word } => table.to_retry(self.slot, word),
-            End::NotReady => Err(table.waiting(self.slot)?),
-            End::OtherWay(_) | End::OtherGeneration(_) | End::NotHolder(_) | End::Moved => {
-                Err(table.lost(self.slot, self.generation))
-            }
+        for _ in 0..TRIES {
+            return match table.end(|_| Ok(Some(self.slot)), outcome, |_| Ok(by), Some(self.generation), summary)? {
+                End::Ended { .. } => Ok(Ended::Now),
+                End::Already => Ok(Ended::Already),
+                End::ToRetry { word } => table.to_retry(self.slot, word),
+                End::NotReady => match table.waiting(self.slot)? {
+                    Some(refusal) => Err(refusal),
+                    None => continue,
+                },
+                End::OtherWay(_) | End::OtherGeneration(_) | End::NotHolder(_) | End::Moved => {
+                    Err(table.lost(self.slot, self.generation))
+                }
+            };
         }
+        Err(Refusal::Contended { tries: TRIES })
     }
 
     /// Hands the node back; answers with its new generation.

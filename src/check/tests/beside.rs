@@ -76,7 +76,10 @@ fn nothing_is_reported_that_is_only_on_its_way() {
         let until = std::time::Instant::now() + Duration::from_secs(3);
         let mut looks = 0;
         let mut wrong = None;
-        while wrong.is_none() && std::time::Instant::now() < until {
+        // On a busy machine it takes longer until enough has happened.
+        let little =
+            |looks| looks <= 20 || claims.load(Ordering::Relaxed) <= 100 || edits.load(Ordering::Relaxed) <= 100;
+        while wrong.is_none() && (std::time::Instant::now() < until || little(looks)) {
             let report = super::table(dir.path()).unwrap();
             looks += 1;
             wrong = (!report.sound).then_some(report);

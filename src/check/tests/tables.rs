@@ -194,7 +194,7 @@ fn claim(core: &Core<'_>, slot: usize, holder: u16) {
 /// Empties the name in a node's record, and its role.
 fn unname(core: &Core<'_>, version: &Version, slot: usize) {
     let block = block(core, get(&version.text[slot]));
-    put(&block.chain, 10);
+    put(&block.chain, crate::record::Record::default().encode().len() as u64);
     block.payload.iter().for_each(|word| put(word, 0));
     put(&version.role[slot], 0);
 }
