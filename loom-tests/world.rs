@@ -315,15 +315,15 @@ impl World {
         self.core().watch(&self.settled(), child, watched);
     }
 
-    /// What a waiter does that finds nothing. Answers with the bell that it would sleep on; `None`: it has found a node.
+    /// What a waiter does that wants node 1 and finds nothing. Answers with the bell that it would sleep on; `None`: it has found a node.
     pub fn look_and_sleep(&self) -> Option<u32> {
         let bell = self.core().prepare_to_sleep();
         // What `claim_next` does when no node is hinted.
         self.core().refresh_hints_at(0).unwrap();
-        self.core().settled().unwrap().hinted().next().is_none().then_some(bell)
+        self.core().settled().unwrap().hinted().all(|(slot, _)| slot != 1).then_some(bell)
     }
 
-    /// A node is ready. The kernel lets nobody sleep on a bell that has moved, and a ring after that wakes a lone sleeper.
+    /// Node 1 is ready. The kernel lets nobody sleep on a bell that has moved, and a ring after that wakes a lone sleeper.
     pub fn check_awake(&self, slept_on: Option<u32>) {
         let bell = self.fixed.header.bell.load(Ordering::SeqCst);
         assert!(slept_on.is_none_or(|seen| seen != bell), "it sleeps on {bell}, and a node is ready");
