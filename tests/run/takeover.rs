@@ -148,7 +148,8 @@ fn an_idle_launcher_that_is_killed_is_replaced() {
 #[test]
 fn when_a_run_is_stopped_its_command_is_gone_before_the_lease_is_over() {
     let sandbox = sandbox();
-    let run = sandbox.start_run(&["-j", "2", "--lease", "1"]);
+    // Half a second between the end of the command and that of the lease: a tenth of a second is little on a busy machine.
+    let run = sandbox.start_run(&["-j", "2", "--lease", "5"]);
     let pids = pids(&sandbox);
     let table = sandbox.table();
     let thief = table.worker("thief").unwrap();
