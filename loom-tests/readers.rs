@@ -180,6 +180,7 @@ fn a_late_start_of_a_lease_leaves_a_later_claim_alone() {
             },
         );
         assert_eq!(later, crate::table::claim::Attempt::Won { generation: 3 });
+        assert!(world.core().node(0).unwrap().lease.load(Ordering::Acquire).is_of(3), "its lease was started");
         assert!(world.core().reclaim(0, 9_000, None).unwrap().is_none(), "it has fifty seconds");
         assert_eq!(world.core().length_ms(0, 3).unwrap(), 50_000);
     });
