@@ -26,6 +26,9 @@ impl NodeSlot {
     /// Until when an open node is left alone, if it was handed back with a delay.
     #[inline]
     pub(crate) fn left_alone_until_ms(&self, word: NodeWord) -> Option<u64> {
+        if !word.is_delayed() {
+            return None;
+        }
         let until = self.not_before.load(Ordering::Acquire);
         (until.is_of(word.generation()) && until.time_ms() > 0).then_some(until.time_ms())
     }
@@ -48,8 +51,9 @@ impl InForce<'_> {
 impl Core<'_> {
     /// The word that a claimed node goes to when its attempt is over without success; `None` at the last generation.
     ///
-    /// The delay is noted before the swap that it is about, under the generation that the swap leads to. Whoever was
-    /// stopped before noting it and goes on much later notes it for a generation that is past: nobody heeds that.
+    /// The delay is noted before the swap that it is about, under the generation that the swap leads to, and the word says
+    /// that there is one. Whoever was stopped before noting it and goes on much later notes it for a generation that is past,
+    /// or for one that a release led to, without a delay: nobody heeds that.
     pub(crate) fn word_after(
         &self,
         slot: u16,
@@ -70,6 +74,6 @@ impl Core<'_> {
             node.not_before.store(EndWord::new(old.generation() + 1, until_ms), Ordering::Release);
             self.expect_deadline(until_ms)?;
         }
-        Ok(old.opened())
+        Ok(old.opened().map(|open| if delay_ms > 0 { open.delayed() } else { open }))
     }
 }

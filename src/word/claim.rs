@@ -55,8 +55,10 @@ impl NodeWord {
     const HOLDER: Field = Field::above(NodeWord::STATUS, 12);
     const GUARD: Field = Field::above(NodeWord::HOLDER, 13);
     const GENERATION: Field = Field::above(NodeWord::GUARD, GENERATION_BITS);
-    /// The guard of an open node takes the holder's bits as well, which it does not need.
-    const OPEN_GUARD: Field = Field::above(NodeWord::STATUS, 25);
+    /// Whether an open node was handed back to be left alone for a while.
+    const DELAYED: Field = Field::above(NodeWord::STATUS, 1);
+    /// The guard of an open node takes the rest of the holder's bits as well, which it does not need.
+    const OPEN_GUARD: Field = Field::above(NodeWord::DELAYED, 24);
     /// Where an ended node keeps its text: the bits of holder and guard, which it no longer needs.
     const TEXT: Field = Field::above(NodeWord::STATUS, 25);
 
@@ -150,6 +152,17 @@ impl NodeWord {
         Some(NodeWord::new(State { generation, phase: Phase::Open }))
     }
 
+    /// The same open node, to be left alone for a while. It is said here and not only beside the word: whoever notes how long
+    /// may lose against a release, which asks for no delay.
+    pub(crate) fn delayed(self) -> NodeWord {
+        NodeWord(self.0 | NodeWord::DELAYED.put(u64::from(self.is_open())))
+    }
+
+    #[inline]
+    pub(crate) fn is_delayed(self) -> bool {
+        self.is_open() && NodeWord::DELAYED.get(self.0) != 0
+    }
+
     /// Ended -> the same end, archived or not, with the text kept: the generation moves. `None` at the last one.
     pub(crate) fn archived(self, archived: bool) -> Option<NodeWord> {
         let Phase::Ended { outcome, text, .. } = self.state().phase else { return None };
@@ -169,7 +182,7 @@ impl NodeWord {
     /// The same node with its guard moved by one, so that a swap from the word read before it can only fail.
     ///
     /// The guard of an open node carries into the generation, so the pair never repeats; by two, since attempts are
-    /// counted as pairs of a claim and its end, so 33,554,432 moves without a claim among them count as one attempt. The
+    /// counted as pairs of a claim and its end, so 16,777,216 moves without a claim among them count as one attempt. The
     /// generation of a claimed node is somebody's fence and may not move: `None` when its guard is used up. An ended node
     /// has no guard.
     pub(crate) fn bumped(self) -> Option<NodeWord> {

@@ -5,7 +5,7 @@
 //!
 //! | word | fields, high to low | meaning |
 //! |---|---|---|
-//! | [`NodeWord`] open | `generation 36, guard 25, status 3` | nobody holds it; the guard moves when its readiness may have gone |
+//! | [`NodeWord`] open | `generation 36, guard 24, delayed 1, status 3` | nobody holds it; the guard moves when its readiness may have gone |
 //! | [`NodeWord`] claimed | `generation 36, guard 13, holder 12, status 3` | `holder` has it; the generation is the fence |
 //! | [`NodeWord`] ended | `generation 36, text 25, status 3` | done, failed, cancelled, archived or not; `text` overrides the record |
 //! | [`HolderWord`] | `node 12, generation 36, epoch 15, called off 1` | "this holder may hold `node` at `generation`": read through the node's word |

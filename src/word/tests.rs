@@ -34,6 +34,8 @@ proptest! {
     fn a_bump_changes_the_word_and_never_a_fence(generation in 0..GENERATION_CLAIMABLE_MAX, holder in 0..4096u16, times in 1..5000u32) {
         let mut open = NodeWord::new(State { generation, phase: Phase::Open });
         let mut held = NodeWord::new(State { generation, phase: Phase::Claimed { holder } });
+        prop_assert!(!open.is_delayed() && open.delayed().is_delayed() && !held.delayed().is_delayed());
+        prop_assert!(open.delayed().bumped().is_some_and(NodeWord::is_delayed));
         for _ in 0..times {
             if let Some(next) = open.bumped() {
                 prop_assert!(next.bits() > open.bits());
@@ -78,7 +80,7 @@ fn a_used_up_guard_refuses_instead_of_wrapping() {
     // The last guards of an open node; all of them one by one would take half a minute.
     let near = |generation| {
         let open = NodeWord::new(State { generation, phase: Phase::Open });
-        NodeWord::from_bits(open.bits() | ((1 << 25) - 2) << 3).bumped().unwrap()
+        NodeWord::from_bits(open.bits() | ((1 << 24) - 2) << 4).bumped().unwrap()
     };
     assert!(near(7).is_open() && near(7).generation() == 7);
     assert_eq!(near(7).bumped(), Some(NodeWord::new(State { generation: 9, phase: Phase::Open })));

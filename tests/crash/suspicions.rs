@@ -95,6 +95,13 @@ scenario!(
     "reclaim;register x1;register x2;register x3;claim x3 a;get a"
 );
 scenario!(
+    a_release_asks_for_no_delay_also_when_a_reclaim_lost_against_it,
+    pause,
+    "upsert a delay=60000;register w1;register w2;claim w1 a;tick 2000",
+    "reclaim",
+    "force a//claim w2 a"
+);
+scenario!(
     a_cut_is_of_one_moment,
     pause,
     "upsert a;upsert c",
@@ -158,7 +165,7 @@ fn table_file(world: &World) -> std::path::PathBuf {
 fn a_reopen_whose_dependent_is_at_its_last_generation_is_refused_at_once() {
     let (_, world) = prepare("upsert a;upsert b needs=a;complete a done", None);
     // The second node: the last generation that can be claimed, and a guard that is used up.
-    let last = ((1 << 36) - 1 - 16) << 28 | ((1 << 25) - 1) << 3;
+    let last = ((1 << 36) - 1 - 16) << 28 | ((1 << 24) - 1) << 4;
     overwrite(&world, 4096 + 64, last);
     assert!(world.run("get b").contains(&format!("gen={}", (1u64 << 36) - 17)), "{}", world.run("get b"));
     let from = std::time::Instant::now();
