@@ -179,6 +179,7 @@ enum Order {
 
 /// What the workers of a run share.
 struct Hub {
+    table: Table,
     workers: Vec<Sender<Order>>,
     /// How many nodes may still be taken.
     left: Mutex<u64>,
@@ -198,6 +199,8 @@ impl Hub {
             // A worker that has ended needs no order.
             let _ = worker.send(order);
         }
+        // One of them may sleep in the kernel.
+        self.table.wake_all();
     }
 }
 
@@ -216,7 +219,7 @@ pub fn run(
 ) -> Result<Report, RunError> {
     let began = Instant::now();
     let (senders, orders): (Vec<_>, Vec<_>) = options.holders.iter().map(|_| channel::unbounded()).unzip();
-    let hub = Hub { workers: senders, left: Mutex::new(options.max_nodes.unwrap_or(u64::MAX)) };
+    let hub = Hub { table: table.clone(), workers: senders, left: Mutex::new(options.max_nodes.unwrap_or(u64::MAX)) };
     let bell = idle::Bell::new();
     let mut workers = Vec::new();
     for holder in &options.holders {

@@ -139,8 +139,10 @@ impl<'a> Hand<'a> {
                     self.hub.tell_all(Order::Drain);
                     return Ok(None);
                 }
+                let orders = self.orders.clone();
                 let sleep = |longest: Duration| {
-                    worker.wait_claim_next(&options, Some(u64::try_from(longest.as_millis()).unwrap_or(u64::MAX)))
+                    let longest_ms = u64::try_from(longest.as_millis()).unwrap_or(u64::MAX);
+                    worker.wait_claim_next_unless(&options, Some(longest_ms), || !orders.is_empty())
                 };
                 claim = match idle.wait(self.bell, &self.orders, sleep) {
                     Woken::Slept(claim) => claim,

@@ -174,6 +174,20 @@ impl Worker {
     /// # Errors
     /// [`Refusal::NothingReady`] when the time is over; otherwise as [`claim_next`](Worker::claim_next).
     pub fn wait_claim_next(&self, options: &ClaimOptions, wait_ms: Option<u64>) -> Result<Claim<'_>, Refusal> {
+        self.wait_claim_next_unless(options, wait_ms, || false)
+    }
+
+    /// As [`wait_claim_next`](Worker::wait_claim_next), and gives up, as if the time were over, once `is_over` says so. It is
+    /// asked before each look; [`Table::wake_all`] makes every sleeper look.
+    ///
+    /// # Errors
+    /// As [`wait_claim_next`](Worker::wait_claim_next).
+    pub fn wait_claim_next_unless(
+        &self,
+        options: &ClaimOptions,
+        wait_ms: Option<u64>,
+        is_over: impl Fn() -> bool,
+    ) -> Result<Claim<'_>, Refusal> {
         let core = self.table.core_mut()?;
         let deadline_ms = wait_ms.map_or(u64::MAX, |wait_ms| clock::lease_now_ms().saturating_add(wait_ms));
         let bits = waiter_bits(&self.roles);
@@ -182,6 +196,11 @@ impl Worker {
         let mut ring_ms = 0;
         loop {
             let seen = core.prepare_to_sleep();
+            // After the bell was read: whoever makes it over rings afterwards.
+            if is_over() {
+                core.ring(0);
+                return Err(Refusal::NothingReady);
+            }
             match self.claim_next_with(options) {
                 Err(Refusal::NothingReady) => {}
                 Ok(claim) => return Ok(claim),
