@@ -20,35 +20,18 @@ pub(crate) const RECORD_BYTES_MAX: usize =
     3 * NAME_BYTES_MAX + SUMMARY_BYTES_MAX + RUN_BYTES_MAX + SURFACE_BYTES_MAX + 6 * 2;
 
 impl Record {
-    fn fields(&self) -> [(&'static str, &String, usize); 6] {
-        [
-            ("name", &self.name, NAME_BYTES_MAX),
-            ("kind", &self.kind, NAME_BYTES_MAX),
-            ("role", &self.role, NAME_BYTES_MAX),
-            ("summary", &self.summary, SUMMARY_BYTES_MAX),
-            ("run command", &self.run, RUN_BYTES_MAX),
-            ("surface", &self.surface, SURFACE_BYTES_MAX),
-        ]
-    }
-
     /// # Errors
     /// [`NameError`] for the first field that cannot be stored.
     pub(crate) fn check(&self) -> Result<(), NameError> {
-        for (field, text, limit) in self.fields() {
-            if text.len() > limit {
-                return Err(NameError::TooLong { field, bytes: text.len(), limit });
-            }
-            if text.contains('\0') {
-                return Err(NameError::Nul { field });
-            }
-        }
-        if self.name.is_empty() { Ok(()) } else { check_name("name", &self.name) }
+        let Record { name, kind, role, summary, run, surface } = self;
+        check_fields([name, kind, role, summary, run, surface])
     }
 
     /// Each field behind its length in two bytes.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(64);
-        put_fields(&mut bytes, self.fields().map(|(_, text, _)| text));
+        let Record { name, kind, role, summary, run, surface } = self;
+        put_fields(&mut bytes, [name, kind, role, summary, run, surface]);
         bytes
     }
 
@@ -74,11 +57,35 @@ impl Record {
     }
 }
 
+/// Names and limits of the fields, in their order.
+const FIELDS: [(&str, usize); 6] = [
+    ("name", NAME_BYTES_MAX),
+    ("kind", NAME_BYTES_MAX),
+    ("role", NAME_BYTES_MAX),
+    ("summary", SUMMARY_BYTES_MAX),
+    ("run command", RUN_BYTES_MAX),
+    ("surface", SURFACE_BYTES_MAX),
+];
+
+/// As [`Record::check`], for whoever has the texts of a record and no record.
+pub(crate) fn check_fields(texts: [&String; 6]) -> Result<(), NameError> {
+    for (text, (field, limit)) in texts.into_iter().zip(FIELDS) {
+        if text.len() > limit {
+            return Err(NameError::TooLong { field, bytes: text.len(), limit });
+        }
+        if text.contains('\0') {
+            return Err(NameError::Nul { field });
+        }
+    }
+    let [name, ..] = texts;
+    if name.is_empty() { Ok(()) } else { check_name("name", name) }
+}
+
 /// The texts of a record, each behind its length in two bytes.
 pub(crate) fn put_fields(bytes: &mut Vec<u8>, fields: [&String; 6]) {
     for text in fields {
-        bytes.extend((text.len() as u16).to_le_bytes());
-        bytes.extend(text.as_bytes());
+        bytes.extend_from_slice(&(text.len() as u16).to_le_bytes());
+        bytes.extend_from_slice(text.as_bytes());
     }
 }
 

@@ -25,7 +25,7 @@ use crate::error::NameError;
 use crate::id::{NAME_BYTES_MAX, NodeId, check_name};
 use crate::layout::{EDGES, GROUPS, NODES};
 use crate::node::{OnFailure, Status};
-use crate::record::{RECORD_BYTES_MAX, Record, put_fields};
+use crate::record::{RECORD_BYTES_MAX, Record, check_fields, put_fields};
 use crate::word::{GENERATION_MAX, LEASE_MS_MAX};
 
 pub(crate) const MAGIC: [u8; 8] = *b"tensnap\n";
@@ -69,33 +69,33 @@ fn damaged<T>(why: impl Into<String>) -> Result<T, Unreadable> {
 
 impl Snapshot {
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(HEADER_BYTES + self.nodes.len() * 128 + self.edges.len() * 4);
+        let mut bytes = Vec::with_capacity(HEADER_BYTES + self.nodes.len() * 128 + self.edges.len() * EDGE_BYTES);
         bytes.extend(MAGIC);
-        bytes.extend(FORMAT.to_le_bytes());
+        bytes.extend_from_slice(&FORMAT.to_le_bytes());
         bytes.extend((if self.require_fence { REQUIRE_FENCE } else { 0 }).to_le_bytes());
         let length_at = bytes.len();
         let Moment { boot, table_created_at_ms, version, began_ns, ended_ns, taken_at_ms } = self.taken;
         let numbers = [0, boot.0, boot.1, table_created_at_ms, version, began_ns, ended_ns, taken_at_ms];
         for number in numbers.into_iter().chain([self.lease_ms, self.floor]) {
-            bytes.extend(number.to_le_bytes());
+            bytes.extend_from_slice(&number.to_le_bytes());
         }
         for count in [self.groups.len(), self.nodes.len(), self.edges.len()] {
-            bytes.extend((count as u32).to_le_bytes());
+            bytes.extend_from_slice(&(count as u32).to_le_bytes());
         }
         for SavedGroup { number, limit, name } in &self.groups {
             bytes.push(*number);
-            bytes.extend(limit.to_le_bytes());
+            bytes.extend_from_slice(&limit.to_le_bytes());
             put_short(&mut bytes, name);
         }
         self.nodes.iter().for_each(|node| put_node(&mut bytes, node));
         for SavedEdge { child, parent, on_failure } in &self.edges {
-            bytes.extend(child.to_le_bytes());
-            bytes.extend(parent.to_le_bytes());
+            bytes.extend_from_slice(&child.to_le_bytes());
+            bytes.extend_from_slice(&parent.to_le_bytes());
             bytes.push(MODES.iter().position(|mode| mode == on_failure).unwrap_or(0) as u8);
         }
         let length = (bytes.len() + CHECKSUM_BYTES) as u64;
         bytes.iter_mut().skip(length_at).zip(length.to_le_bytes()).for_each(|(to, from)| *to = from);
-        bytes.extend(xxh3_64(&bytes).to_le_bytes());
+        bytes.extend_from_slice(&xxh3_64(&bytes).to_le_bytes());
         bytes
     }
 
@@ -147,7 +147,7 @@ fn check_frame(bytes: &[u8]) -> Result<&[u8], Unreadable> {
 /// A short text behind its length in one byte.
 fn put_short(bytes: &mut Vec<u8>, text: &str) {
     bytes.push(text.len() as u8);
-    bytes.extend(text.as_bytes());
+    bytes.extend_from_slice(text.as_bytes());
 }
 
 /// A node: id 16, slot 2, generation 8, status 1 (128 added: archived), cost 4, parent slot + 1 (0: none) 2, attempts 2,
@@ -156,22 +156,22 @@ fn put_short(bytes: &mut Vec<u8>, text: &str) {
 fn put_node(bytes: &mut Vec<u8>, node: &SavedNode) {
     let status = STATUSES.iter().position(|&s| s == node.status).unwrap_or(0) as u8;
     let record = [&node.name, &node.kind, &node.role, &node.summary, &node.run, &node.surface];
-    bytes.extend(node.id.0.to_le_bytes());
-    bytes.extend(node.slot.to_le_bytes());
-    bytes.extend(node.generation.to_le_bytes());
+    bytes.extend_from_slice(&node.id.0.to_le_bytes());
+    bytes.extend_from_slice(&node.slot.to_le_bytes());
+    bytes.extend_from_slice(&node.generation.to_le_bytes());
     bytes.push(status | if node.archived { ARCHIVED } else { 0 });
-    bytes.extend(node.cost.to_le_bytes());
-    bytes.extend(node.parent.map_or(0, |slot| slot + 1).to_le_bytes());
-    bytes.extend(node.max_attempts.to_le_bytes());
-    bytes.extend(node.retry_delay_ms.to_le_bytes());
+    bytes.extend_from_slice(&node.cost.to_le_bytes());
+    bytes.extend_from_slice(&node.parent.map_or(0, |slot| slot + 1).to_le_bytes());
+    bytes.extend_from_slice(&node.max_attempts.to_le_bytes());
+    bytes.extend_from_slice(&node.retry_delay_ms.to_le_bytes());
     bytes.push(node.group);
-    bytes.extend(node.attempts_from.to_le_bytes());
+    bytes.extend_from_slice(&node.attempts_from.to_le_bytes());
     for number in [node.born, node.created_at_ms, node.updated_at_ms, node.finished_at_ms.unwrap_or(0)] {
-        bytes.extend(number.to_le_bytes());
+        bytes.extend_from_slice(&number.to_le_bytes());
     }
     put_short(bytes, node.holder.as_deref().unwrap_or(""));
     let length: usize = record.iter().map(|text| 2 + text.len()).sum();
-    bytes.extend((length as u16).to_le_bytes());
+    bytes.extend_from_slice(&(length as u16).to_le_bytes());
     put_fields(bytes, record);
 }
 
@@ -443,12 +443,11 @@ pub(crate) fn decode_loosely(bytes: &[u8]) -> (Option<Snapshot>, Vec<Unreadable>
 
 /// What no node of a table can be.
 fn what_is_wrong(node: &SavedNode) -> Option<&'static str> {
-    let SavedNode { name, kind, role, summary, run, surface, .. } = node.clone();
-    let record = Record { name, kind, role, summary, run, surface };
+    let texts = check_fields([&node.name, &node.kind, &node.role, &node.summary, &node.run, &node.surface]);
     let ended = matches!(node.status, Status::Done | Status::Failed | Status::Cancelled);
     let claimed = node.status == Status::Claimed;
     let wrong = [
-        (record.check().is_err(), "a text that cannot be stored"),
+        (texts.is_err(), "a text that cannot be stored"),
         (!node.name.is_empty() && node.id != NodeId::of_name(&node.name), "an id that is not its name's"),
         (node.generation > GENERATION_MAX, "a generation past the last"),
         (node.archived && !ended, "archived and not ended"),

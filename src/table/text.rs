@@ -130,18 +130,19 @@ impl<'m> Core<'m> {
                 return Ok(None);
             }
             let chain = block.chain.load(Ordering::Relaxed);
-            let mut words = [0; BLOCK_BYTES / 8];
-            words.iter_mut().zip(&block.payload).for_each(|(to, from)| *to = from.load(Ordering::Relaxed));
+            let mut payload = [0; BLOCK_BYTES];
+            for (to, from) in payload.chunks_exact_mut(8).zip(&block.payload) {
+                to.copy_from_slice(&from.load(Ordering::Relaxed).to_le_bytes());
+            }
             // Keeps the reads above before the second look; pairs with the fence in `Draft::write`.
             fence(Ordering::Acquire);
             if block.text.load(Ordering::Relaxed) != text {
                 return Ok(None);
             }
-            let len = chain as u32 as usize;
-            if len > BLOCK_BYTES {
+            let Some(own) = payload.get(..chain as u32 as usize) else {
                 return Err(Damaged { what: "a text block holds more than fits" });
-            }
-            bytes.extend(words.iter().flat_map(|w| w.to_le_bytes()).take(len));
+            };
+            bytes.extend_from_slice(own);
             match (chain >> 32).checked_sub(1) {
                 None => return Ok(Some(bytes)),
                 Some(next) => at = u16::try_from(next).map_err(|_| Damaged { what: "a text leads to no block" })?,
