@@ -34,6 +34,7 @@ mod table;
 mod word;
 
 mod claims;
+mod cuts;
 mod graphs;
 mod groups;
 mod hints;

@@ -14,6 +14,7 @@
 
 pub(crate) mod change;
 pub(crate) mod claim;
+pub(crate) mod cut;
 pub(crate) mod finish;
 pub(crate) mod group;
 pub(crate) mod hints;

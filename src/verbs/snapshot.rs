@@ -6,7 +6,6 @@ use std::time::Duration;
 use crate::clock;
 use crate::error::{Damaged, Refusal};
 use crate::graph::{Edge, Graph};
-use crate::layout::HOLDERS;
 use crate::process;
 use crate::record::Record;
 use crate::snapshot::file::{self, Placed};
@@ -137,13 +136,7 @@ impl Table {
         Ok(Some(nodes))
     }
 
-    /// A cut that could have existed: while it is made no change of the graph begins or ends, so what is read belongs to
-    /// one version and only claims and their ends happen meanwhile.
-    ///
-    /// The words are read dependents first. A node that was read claimed or ended had its dependencies done by then, or
-    /// had lost them to a `link` or `reopen` before the cut began; either way the dependency's word, read later, says no
-    /// less. What reading one after the other can show and no moment can is a holder with two claims: see
-    /// [`undo_second_claims`].
+    /// A cut that could have existed; see [`cut_words`](crate::table::Core::cut_words).
     fn firm_cut(&self) -> Result<Firm, Refusal> {
         let core = self.core_mut()?;
         let stopped = |stop| self.refusal(stop);
@@ -159,21 +152,13 @@ impl Table {
                 return Err(Damaged { what: "the version in force has a loop" }.into());
             };
             order.reverse();
-            let mut words = vec![<NodeWord as bytemuck::Zeroable>::zeroed(); graph.nodes.len()];
+            let Some(cut) = core.cut_words(root, &order, graph.nodes.len())? else { continue };
+            let ended_ns = clock::lease_now_ns();
             let mut texts: Vec<TextRef> = graph.nodes.iter().map(|n| n.map_or(TextRef::NONE, |n| n.text)).collect();
-            for &slot in &order {
-                let word = core.node(slot)?.word.load(Ordering::Acquire);
-                words[usize::from(slot)] = word;
-                if let Phase::Ended { text: Some(head), .. } = word.state().phase {
-                    let block = core.fixed.blocks.get(usize::from(head));
-                    texts[usize::from(slot)] = block.map_or(TextRef::NONE, |b| b.text.load(Ordering::Acquire));
-                }
+            for (slot, text) in cut.end_texts {
+                texts[usize::from(slot)] = text;
             }
-            if core.fixed.header.root.load(Ordering::Acquire) == root {
-                let ended_ns = clock::lease_now_ns();
-                undo_second_claims(&mut words, &order);
-                return Ok(Firm { root, graph, words, texts, began_ns, ended_ns });
-            }
+            return Ok(Firm { root, graph, words: cut.words, texts, began_ns, ended_ns });
         }
         Err(Refusal::Contended { tries: TRIES })
     }
@@ -247,23 +232,6 @@ fn saved_edge(edge: &Edge) -> SavedEdge {
     SavedEdge { child: edge.child, parent: edge.parent, on_failure: edge.on_failure }
 }
 
-/// Of the claims of one holder the one that was read first stands; the others are taken back.
-///
-/// The holder had the first one when it was read, so it made every other one after that, and before that one was read:
-/// there was a moment during the cut at which that node was open, one generation earlier. Nothing that waits for it can
-/// have been claimed or done since, so the cut with the node as it was then is one that could have existed too.
-fn undo_second_claims(words: &mut [NodeWord], order: &[u16]) {
-    let mut has_one = vec![false; HOLDERS];
-    for &slot in order {
-        let Some(word) = words.get_mut(usize::from(slot)) else { continue };
-        let Some(seen) = word.holder().and_then(|h| has_one.get_mut(usize::from(h))) else { continue };
-        if *seen {
-            *word = NodeWord::new(State { generation: word.generation().saturating_sub(1), phase: Phase::Open });
-        }
-        *seen = true;
-    }
-}
-
 #[cfg(all(test, not(tenure_loom)))]
 mod tests {
     use std::time::Instant;
@@ -272,14 +240,6 @@ mod tests {
     use crate::id::NodeId;
     use crate::node::NodeSpec;
     use crate::verbs::CreateOptions;
-
-    #[test]
-    fn the_claim_that_was_read_first_stands_and_the_next_is_as_it_was_before() {
-        let open = |generation| NodeWord::new(State { generation, phase: Phase::Open });
-        let mut words = vec![open(6).claimed_by(1), open(4).claimed_by(2), open(0), open(8).claimed_by(1)];
-        undo_second_claims(&mut words, &[3, 2, 1, 0]);
-        assert_eq!(words, [open(6), open(4).claimed_by(2), open(0), open(8).claimed_by(1)]);
-    }
 
     /// Without the taking back this finds holders with two claims within a second.
     #[test]
