@@ -69,6 +69,23 @@ on_both! {
         assert_eq!(next.destination().generation, placed.generation());
     }
 
+    fn a30_who_started_it_closes_it_at_a_changed_place_also_after_a_resend(bench) {
+        let running = bench.running(&local("r", 1, "d"));
+        // The answer to the resend has a newer credential, and cuts the one of whoever runs the command.
+        bench.ledger.submit(&local("r", 1, "d")).unwrap();
+        assert_eq!(code(bench.close(&running, K::Succeeded)), "credential_expired");
+        bench.ledger.place(&placing(S, m1(), "/srv/new")).unwrap();
+        assert_eq!(code(bench.ledger.attach(&running.admission(), &who("ann"), &m1())), "placement_changed");
+        assert_eq!(bench.close(&running, K::Interrupted).unwrap().closing, Some(K::Interrupted));
+        assert_eq!(bench.owner(S), None);
+        bench.sound();
+        // One that was cut on purpose stays cut.
+        let other = bench.running(&local("r2", 1, "d"));
+        bench.ledger.revoke(&other.admission(), &who("ann")).unwrap();
+        bench.ledger.place(&placing(S, m1(), "/srv/newer")).unwrap();
+        assert_eq!(code(bench.close(&other, K::Interrupted)), "credential_expired");
+    }
+
     fn a31_silence_changes_no_placement(bench) {
         let before = bench.ledger.surface(&key(S)).unwrap().placements;
         bench.ledger.submit(&queued("r", 1, "d")).unwrap();

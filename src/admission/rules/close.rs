@@ -34,7 +34,9 @@ pub(in crate::admission) fn close(
     let ended = |by: &str| closed(record, closing.kind, by, closing.reason.clone(), scene.now_ms);
     let mut record_now = match by {
         Closer::Destination { grant, caller } => {
-            is_newest(record, grant)?;
+            if !may_end_at_a_changed_place(record, grant, ground) {
+                is_newest(record, grant)?;
+            }
             fits_the_phase(record, closing.kind)?;
             ended(&format!("machine {caller}"))
         }
@@ -60,6 +62,13 @@ pub(in crate::admission) fn close(
     record_now.exit_code = closing.exit_code;
     let write = Write::Update(Box::new(record_now.clone()));
     Ok(Ruled::new(record_now, [write]))
+}
+
+/// A resend cuts the credential of whoever runs the command, who then attaches for a newer one. At a place that has changed
+/// nobody can attach, and the one that has started it is still the one that knows how it ended; unless it was cut on purpose.
+fn may_end_at_a_changed_place(record: &Record, grant: &Grant, ground: &Ground) -> bool {
+    let started_it = record.started_attach.is_some_and(|number| grant.attach_number >= number);
+    started_it && record.deadline_ms.is_some() && !ground.stands(record)
 }
 
 /// Which kinds each of them may use at all.
