@@ -142,7 +142,12 @@ impl Bench {
 
     /// The same ledger through another connection, as another process has it.
     pub fn again(&self) -> Box<dyn Ledger> {
-        open(&self.home.address(), options(&self.rules, &self.clock))
+        self.again_with(|options| options)
+    }
+
+    /// The same, opened in another way.
+    pub fn again_with(&self, change: impl FnOnce(Options) -> Options) -> Box<dyn Ledger> {
+        open(&self.home.address(), change(options(&self.rules, &self.clock)))
     }
 
     pub fn add(&self, surface: &str) {

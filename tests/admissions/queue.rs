@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenure::admission::{IfWaiting, Kind as K, Phase, Request};
+use tenure::admission::{IfWaiting, Kind as K, Options, Phase, Request};
 
 use crate::bench::*;
 
@@ -220,5 +220,13 @@ on_both! {
         // What came before the wait is not missed.
         bench.ledger.cancel(&"r/1".parse().unwrap(), &who("ann")).unwrap();
         assert!(waiter.wait_for_work(&m1(), Duration::ZERO).unwrap());
+    }
+
+    fn the_longest_waits_are_only_long(bench) {
+        let patient = bench.again_with(|options| Options { wait_ms: u64::MAX, ..options });
+        patient.pickup(&m1()).unwrap();
+        bench.ledger.submit(&queued("r", 1, "d")).unwrap();
+        assert!(patient.wait_for_work(&m1(), Duration::MAX).unwrap());
+        assert!(patient.pickup(&m1()).unwrap().admitted.is_some());
     }
 }

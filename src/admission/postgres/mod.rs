@@ -19,7 +19,7 @@ use postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 
 use super::ledger::{Ledger, Migrated};
 use super::refusal::LedgerError;
-use super::sql::{Database, End, Listener, Mode, Probe, Row, Trouble, Tx, Value, Work, probed};
+use super::sql::{Database, End, Listener, Mode, Probe, Row, Trouble, Tx, Value, WAIT_MAX, Work, probed};
 use super::store::{Options, Store};
 use address::Address;
 
@@ -82,7 +82,7 @@ impl Postgres {
 
     fn connect(&self) -> Result<Client, Trouble> {
         let mut client = self.address.connect().map_err(Trouble::Ledger)?;
-        let millis = self.wait.as_millis().max(2);
+        let millis = self.wait.min(WAIT_MAX).as_millis().max(2);
         // A party that freezes inside a transaction is ended by the server in time for the others.
         let set_up = format!(
             "set synchronous_commit = on; set default_transaction_isolation = 'read committed'; set lock_timeout = {millis}; \

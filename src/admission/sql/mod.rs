@@ -8,8 +8,12 @@ pub(super) mod schema;
 pub(super) mod write;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::refusal::{LedgerError, Refusal};
+
+/// Longest wait that both databases can be told; they count milliseconds in 31 bits.
+pub(super) const WAIT_MAX: Duration = Duration::from_millis(i32::MAX.unsigned_abs() as u64);
 
 /// A value in or out of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,7 +112,7 @@ pub(super) trait Database: Send + Sync {
 /// Waits until there may be news.
 pub(super) trait Listener {
     /// At most this long; it may end earlier for no reason.
-    fn doze(&mut self, at_most: std::time::Duration) -> Result<(), Trouble>;
+    fn doze(&mut self, at_most: Duration) -> Result<(), Trouble>;
 }
 
 /// When a [`Probe`] is called.

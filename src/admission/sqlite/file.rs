@@ -14,7 +14,7 @@ use rusqlite::{Connection, OpenFlags};
 use super::{Found, trouble};
 use crate::admission::refusal::LedgerError;
 use crate::admission::sql::schema::{APPLICATION_ID, SCHEMA, for_sqlite};
-use crate::admission::sql::{Probe, Trouble, probed};
+use crate::admission::sql::{Probe, Trouble, WAIT_MAX, probed};
 use crate::error::OpenError;
 use crate::location::Location;
 
@@ -119,7 +119,7 @@ impl LedgerFile {
         let path = self.path.file_name().map_or_else(|| dir.clone(), |name| dir.join(name));
         let told = |error: rusqlite::Error| trouble(at, wait, &error);
         let connection = Connection::open_with_flags(path, flags).map_err(told)?;
-        connection.busy_timeout(wait).map_err(told)?;
+        connection.busy_timeout(wait.min(WAIT_MAX)).map_err(told)?;
         Ok(connection)
     }
 }

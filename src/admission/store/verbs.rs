@@ -65,7 +65,8 @@ impl<D: Database> Ledger for Store<D> {
     }
 
     fn wait_for_work(&self, machine: &MachineId, at_most: Duration) -> Result<bool, Refusal> {
-        let end = Instant::now() + at_most;
+        // A wait longer than the clock has room for has no end.
+        let end = Instant::now().checked_add(at_most);
         let mut listener = self.db.listener()?;
         loop {
             let news = self.look(&mut |tx| read::news(tx, machine))?;
@@ -73,7 +74,7 @@ impl<D: Database> Ledger for Store<D> {
                 self.tell(machine, news);
                 return Ok(true);
             }
-            let left = end.saturating_duration_since(Instant::now());
+            let left = end.map_or(at_most, |end| end.saturating_duration_since(Instant::now()));
             if left.is_zero() {
                 return Ok(false);
             }
