@@ -57,6 +57,28 @@ on_both! {
         bench.sound();
     }
 
+    fn a13_one_name_is_a_start_or_an_input_and_never_both(bench) {
+        bench.add("T");
+        bench.place("T", m1(), "/srv/t");
+        let open = bench.running(&local("open", 1, "d")).admission();
+        let (starter, sender) = (bench.again(), bench.again());
+        for round in 0..40 {
+            let name = format!("r{round}");
+            let barrier = Barrier::new(2);
+            let (started, sent) = std::thread::scope(|scope| {
+                let started = scope.spawn(|| { barrier.wait(); starter.submit(&on("T", local(&name, 1, "d"))) });
+                let sent = scope.spawn(|| { barrier.wait(); sender.append(&appending(open, &name, "d")) });
+                (started.join().unwrap(), sent.join().unwrap())
+            });
+            assert!(started.is_ok() != sent.is_ok(), "{started:?} {sent:?}");
+            match started {
+                Ok(started) => drop(bench.close(&started, K::FailedBeforeStart).unwrap()),
+                Err(refusal) => assert_eq!(refusal.code(), "conflict"),
+            }
+        }
+        bench.sound();
+    }
+
     fn a14_a_new_row_needs_no_row_the_placement_and_no_owner(bench) {
         let generation = bench.ledger.surface(&key(S)).unwrap().placements[0].destination.generation;
         bench.place(S, m1(), "/srv/elsewhere");

@@ -213,6 +213,12 @@ impl Tx for Open<'_> {
         changed.map_err(|error| trouble(self.address, &error))
     }
 
+    /// By a number made of the name: two names with the same number wait for each other, which does no harm.
+    fn lock_name(&mut self, name: &str) -> Result<(), Trouble> {
+        let sql = "select pg_advisory_xact_lock(hashtextextended($1, 0))::text";
+        self.query(sql, &[Value::Text(name.to_owned())]).map(|_| ())
+    }
+
     /// The server's clock as of now, not as of the beginning of the transaction: it may have waited for a lock.
     fn now_ms(&mut self) -> Result<u64, Trouble> {
         let rows = self.query("select (extract(epoch from clock_timestamp()) * 1000)::bigint", &[])?;

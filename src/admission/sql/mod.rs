@@ -80,6 +80,10 @@ pub(super) trait Tx {
     /// How many rows were changed.
     fn execute(&mut self, sql: &str, values: &[Value]) -> Result<u64, Trouble>;
 
+    /// Lets nobody else have this name until the transaction has ended. A name that no row has yet cannot be locked as a
+    /// row; where a writing transaction is alone anyway there is nothing to do.
+    fn lock_name(&mut self, name: &str) -> Result<(), Trouble>;
+
     /// The ledger's wall clock, milliseconds since 1970.
     fn now_ms(&mut self) -> Result<u64, Trouble>;
 

@@ -240,6 +240,10 @@ impl Tx for Open<'_> {
         Ok(u64::try_from(changed).unwrap_or(u64::MAX))
     }
 
+    fn lock_name(&mut self, _name: &str) -> Result<(), Trouble> {
+        Ok(())
+    }
+
     fn now_ms(&mut self) -> Result<u64, Trouble> {
         Ok(crate::clock::wall_now_ms())
     }

@@ -17,6 +17,7 @@ impl<D: Database> Store<D> {
     /// What the ledger has for a request, in the order of locks.
     fn standing(&self, tx: &mut dyn Tx, request: &Request) -> Result<(Standing, rules::Ground), Trouble> {
         let key = AttemptKey { request: request.request.clone(), attempt: request.attempt };
+        tx.lock_name(&key.to_string())?;
         let locked = read::by_key_locked(tx, &key)?;
         let ground = read::ground(tx, &request.surface, true)?;
         // There was nothing to lock: whoever was faster on this surface is done by now.
@@ -108,10 +109,16 @@ impl<D: Database> Ledger for Store<D> {
 
     fn append(&self, append: &Append) -> Result<Input, Refusal> {
         let key = AttemptKey { request: append.request.clone(), attempt: append.attempt };
-        self.decide_on(&append.admission, &mut |tx, record, ground, scene| {
+        self.decide(&mut |tx, scene| {
+            // Starts and inputs share their names and stand in two tables, so no index keeps one name from being both.
+            tx.lock_name(&key.to_string())?;
+            let Some(record) = read::by_id_locked(tx, &append.admission)? else {
+                return Ok(Err(not_found(&append.admission).into()));
+            };
+            let ground = read::ground(tx, &record.surface, true)?;
             let (row, before) = (read::by_key(tx, &key)?, read::appended(tx, &key)?);
             let next = read::next_input(tx, &append.admission)?;
-            Ok(rules::append(append, record, (row.as_ref(), before.as_ref()), next, ground, scene))
+            Ok(rules::append(append, &record, (row.as_ref(), before.as_ref()), next, &ground, scene))
         })
     }
 
