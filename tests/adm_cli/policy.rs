@@ -122,3 +122,27 @@ fn a_slow_program_holds_nobody_up() {
     world.ok(["surface", "add", "other", "--timeout", "0.2"]);
     assert_eq!(slow.end().code, Some(0));
 }
+
+/// One that may not be started any more does not keep a waiting pickup from what comes after it.
+#[test]
+fn a_pickup_that_waits_outlives_one_that_is_denied() {
+    let world = World::new();
+    world.policy(ALL);
+    world.ok(["submit", "docs", "--request", "r1", "--", "touch", "ran"]);
+    world.one(["pickup", "--credential", "0.001"]);
+    let far = world.root().join("far");
+    std::fs::create_dir(&far).unwrap();
+    world.ok(["surface", "add", "far"]);
+    world.ok(["place", "far", "--path", far.to_str().unwrap()]);
+    world.policy(
+        "[[rule]]\neffect = \"deny\"\nsurface = \"docs\"\noccasion = \"attach\"\n\n[[rule]]\neffect = \"allow\"\n",
+    );
+    let waiting = world.spawn(["pickup", "--exec", "--wait=50"]);
+    wait_for("the refusal", || (!world.all(["refusals", "docs"]).is_empty()).then_some(()));
+    world.ok(["submit", "far", "--request", "r2", "--", "true"]);
+    world.until("r2", "closed");
+    waiting.signal(rustix::process::Signal::TERM);
+    assert_eq!(waiting.end().code, None, "ended by the signal itself");
+    assert_eq!(world.shown("r1")["phase"], "admitted");
+    assert!(!world.place().join("ran").exists());
+}

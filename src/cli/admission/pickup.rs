@@ -139,7 +139,16 @@ fn serve(
         return if found.admitted.is_some() { show(desk, &found).map(Served::Ended) } else { Ok(Served::Nothing) };
     }
     tell_closed(&found);
-    let Some(answer) = take(desk, machine, &found)? else { return Ok(Served::Nothing) };
+    let answer = match take(desk, machine, &found) {
+        Ok(Some(answer)) => answer,
+        Ok(None) => return Ok(Served::Nothing),
+        // One that may not be started now, such as by a right that was withdrawn, does not keep the next one off.
+        Err(error) if args.wait.is_some() && matches!(error, CliError::Problem(_)) => {
+            report::error(error, desk.context.json);
+            return Ok(Served::Nothing);
+        }
+        Err(error) => return Err(error),
+    };
     idle.store(false, Ordering::Relaxed);
     let done = exec(desk, *machine, answer, args);
     idle.store(true, Ordering::Relaxed);
