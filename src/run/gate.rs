@@ -31,13 +31,15 @@ pub struct Start<'a> {
     pub node: NodeId,
     /// The generation of the claim.
     pub generation: u64,
+    /// The id of the request, at most 83 bytes. Every claim is a request of its own, also in a later table with the same
+    /// nodes and generations: the ledger outlives tables. Whether it may begin is for the surface to say.
+    pub request: &'a str,
 }
 
-impl Start<'_> {
-    /// The id of the request. Every claim is a request of its own: whether a later one may begin is for the surface to say.
-    pub fn request(&self) -> String {
-        format!("node-{}-{}", self.node, self.generation)
-    }
+/// A request id that no other claim has.
+pub(super) fn fresh_request(node: NodeId, generation: u64) -> String {
+    // The low bits of a version 7 UUID are random.
+    format!("node-{node}-{generation}-{:016x}", NodeId::fresh().0 as u64)
 }
 
 /// What came of asking for an admission.

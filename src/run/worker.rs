@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crossbeam::channel::{self, Receiver, Sender, select};
 
 use super::command::{Claimed, Running, Told, Watch, failure, shell};
-use super::gate::{GateAnswer, Start};
+use super::gate::{GateAnswer, Start, fresh_request};
 use super::idle::{Bell, Idle, Woken};
 use super::launch::Launched;
 use super::{Event, GRACE, Happening, Hub, Order, RunError, RunOptions};
@@ -54,7 +54,8 @@ struct Held<'w> {
     claim: Claim<'w>,
     id: NodeId,
     label: String,
-    surface: Option<String>,
+    /// The surface that it names, and the request under which to start there.
+    surface: Option<(String, String)>,
 }
 
 /// How the work on a node ended.
@@ -225,7 +226,8 @@ impl<'a> Hand<'a> {
             // Taken away before it was begun: nothing is to be told or undone.
             Err(refusal) => return lost(refusal).map(|_| ()),
         };
-        let held = Held { id: task.id, label: task.label(), surface: task.surface.clone(), claim };
+        let surface = task.surface.clone().map(|surface| (surface, fresh_request(task.id, claim.generation())));
+        let held = Held { id: task.id, label: task.label(), surface, claim };
         self.tell(&held, Happening::Started);
         let began = Instant::now();
         let (end, running) = match (self.command_of(&task), self.options.replay) {
@@ -442,7 +444,7 @@ impl<'a> Hand<'a> {
 /// The start that a held node asks for, if it names a surface.
 fn start_of<'h>(held: &'h Held<'_>) -> Option<Start<'h>> {
     let (node, generation) = (held.id, held.claim.generation());
-    held.surface.as_deref().map(|surface| Start { surface, node, generation })
+    held.surface.as_ref().map(|(surface, request)| Start { surface, node, generation, request })
 }
 
 /// The lease of this run's claims.

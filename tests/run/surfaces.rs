@@ -110,6 +110,21 @@ fn a_lost_claim_frees_no_surface_until_a_person_does() {
 }
 
 #[test]
+fn the_same_graph_in_another_table_starts_under_requests_of_its_own() {
+    let sandbox = placed(&[r#"{"name":"a","surface":"docs","run":"echo ran >> $LOG"}"#]);
+    for dir in ["one", "two"] {
+        let table = sandbox.path(dir);
+        let dir = table.to_str().expect("a plain path");
+        // The ledger stays where it is.
+        let mut command = sandbox.command(&["run", "graph.jsonl"]);
+        command.env("TENURE_DIR", dir).env("TENURE_STATE_DIR", sandbox.path("state"));
+        let ran = finish(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts"));
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+    }
+    assert_eq!(sandbox.log(), ["ran", "ran"]);
+}
+
+#[test]
 fn a_table_without_surfaces_opens_no_ledger() {
     let sandbox = Sandbox::new(&[r#"{"name":"a","run":"true"}"#]);
     for args in [&["run", "graph.jsonl"][..], &["ready"], &["work", "--holder", "w", "--drain"]] {

@@ -80,7 +80,7 @@ impl NodeGate {
     }
 
     fn ask(&self, start: &Start<'_>) -> Result<GateAnswer, String> {
-        let request: RequestId = start.request().parse().map_err(|bad| format!("{bad}"))?;
+        let request: RequestId = start.request.parse().map_err(|bad| format!("{bad}"))?;
         let attempt = Attempt::try_from(1).map_err(|bad| bad.to_string())?;
         let ledger = &self.desk()?.ledger;
         match ledger.find(&AttemptKey { request: request.clone(), attempt }) {
@@ -142,7 +142,7 @@ impl Gatekeeper for NodeGate {
             let dir = std::path::absolute(dir).unwrap_or_else(|_| dir.clone());
             words.extend(["--dir".into(), dir.into()]);
         }
-        words.extend(["start", start.surface, "--request", &start.request(), "--"].map(Into::into));
+        words.extend(["start", start.surface, "--request", start.request, "--"].map(Into::into));
         words.extend(command);
         words
     }
