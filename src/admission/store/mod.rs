@@ -1,9 +1,9 @@
 //! A ledger in a database: gathers the facts inside a transaction, asks the rules, writes what they say.
 //!
 //! The order of locks is the same in every verb: the name that something new is to have, the row of the request (or of the
-//! admission), then the row of the surface. Placements and everything else about a surface are read behind its lock. The policy is asked before anything is
-//! written and while no transaction is open; the transaction compares its epoch when it begins to decide and once more
-//! before it commits.
+//! admission), then the row of the surface. Placements and everything else about a surface are read behind its lock. The
+//! policy is asked before anything is written and while no transaction is open; the transaction compares its epoch when it
+//! begins to decide and once more before it commits.
 
 mod pickup;
 mod surfaces;
