@@ -79,15 +79,27 @@ fn stat(pid: Pid) -> Option<Stat> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
+    use std::process::{Command, Stdio};
+
     use super::*;
 
+    /// The test's own parent and session may be outside of its PID namespace and so be 0: a child's are not.
     #[test]
-    fn this_process_is_found_with_its_parent() {
-        let me = rustix::process::getpid();
-        let it = stat(me).unwrap();
-        assert!(!it.has_ended);
-        assert_eq!(Pid::from_raw(it.parent), rustix::process::getppid());
-        assert_eq!(it.session, rustix::process::getsid(None).unwrap().as_raw_pid());
-        assert!(all().any(|pid| pid == me));
+    fn a_child_is_found_with_its_parent_and_its_session() {
+        let mut echo = Command::new("setsid").arg("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let child = Pid::from_child(&echo);
+        echo.stdin.take().unwrap().write_all(b"begun").unwrap();
+        let mut answer = [0; 5];
+        echo.stdout.as_mut().unwrap().read_exact(&mut answer).unwrap();
+
+        // Its input has ended, so it may have ended as well: it is not reaped yet, and keeps both numbers until then.
+        let it = stat(child).unwrap();
+        assert_eq!(it.parent, rustix::process::getpid().as_raw_pid());
+        assert_eq!(it.session, child.as_raw_pid());
+        assert!(all().any(|pid| pid == child));
+
+        echo.wait().unwrap();
+        assert!(stat(child).is_none());
     }
 }
