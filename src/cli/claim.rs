@@ -100,7 +100,7 @@ struct HowArgs {
     resume: bool,
 
     /// The process that the claim stands and falls with: when it is gone, the lease counts as run out
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true)]
     pid: Option<u32>,
 }
 

@@ -29,7 +29,7 @@ pub fn run(context: &Context, args: FsckArgs) -> Result<Exit, CliError> {
             let message = format!("{} is a directory; name a file in it, or the directory with --dir", file.display());
             return Err(CliError::usage("usage", message));
         }
-        Some(file) => check::file(file)?,
+        Some(file) => check::file(file).map_err(about_a_file)?,
         None => check::table(context.location.clone())?,
     };
     if context.json {
@@ -78,6 +78,13 @@ fn text(report: &Report) -> String {
         lines.push("nothing is wrong".to_owned());
     }
     lines.iter().map(|line| escape::message(line) + "\n").collect()
+}
+
+/// Without the advice to name another directory, which is of no use to whoever named a file.
+fn about_a_file(error: CheckError) -> CliError {
+    let plain = CliError::from(error);
+    let told = CliError::problem(plain.exit(), plain.code(), plain.message());
+    plain.fields().into_iter().fold(told, |told, (key, value)| told.with_field(&key, value))
 }
 
 impl From<CheckError> for CliError {

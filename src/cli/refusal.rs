@@ -101,7 +101,9 @@ pub fn hint(refusal: &Refusal) -> Option<String> {
         }
         Refusal::NotReady { node, .. } => format!("`tenure why {node}` says who is at work on that"),
         Refusal::Held { node, .. } => {
-            format!("it comes free by itself when its lease runs out; `tenure why {node}` shows when")
+            format!(
+                "its holder ends or releases it (--holder); for others it comes free when its lease runs out, and `tenure why {node}` shows when"
+            )
         }
         Refusal::GenerationMismatch { node, .. } => {
             format!(

@@ -58,11 +58,11 @@ pub struct UpsertArgs {
     needs: Vec<String>,
 
     /// The last of so many attempts that is lost or fails ends the node as failed; 0 is no limit
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     max_attempts: Option<u16>,
 
     /// Seconds that it is left alone after an attempt was lost or failed; doubled with each, at most an hour
-    #[arg(long, value_name = "SECS", value_parser = args::delay_ms)]
+    #[arg(long, value_name = "SECS", value_parser = args::delay_ms, allow_negative_numbers = true)]
     retry_delay: Option<u32>,
 
     /// The group it belongs to (`tenure group` makes one); '' for none

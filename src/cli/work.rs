@@ -101,7 +101,7 @@ pub fn run(context: &Context, args: WorkArgs) -> Result<Exit, CliError> {
 
 /// Whether it took as many nodes as it was to take, and all of them are done.
 fn did_its_share(report: &Report, max_nodes: Option<u64>) -> bool {
-    let went_well = report.failed_here + report.lost + report.released == 0;
+    let went_well = report.failed_here + report.to_retry + report.lost + report.released == 0;
     report.stopped_by.is_none() && went_well && max_nodes.is_some_and(|max| report.ran as u64 >= max)
 }
 

@@ -85,6 +85,10 @@ impl Graph {
 
     /// Where the node stands that a refusal names.
     fn place_of(&self, refusal: &Refusal) -> Option<Place> {
+        if let Refusal::NoSuchGroup { group } = refusal {
+            let entry = self.entries.iter().find(|entry| entry.spec.group.as_ref() == Some(group))?;
+            return Some(entry.at.clone());
+        }
         let label = match refusal {
             Refusal::Ended { node, .. }
             | Refusal::Held { node, .. }

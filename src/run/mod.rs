@@ -136,6 +136,15 @@ pub enum Happening {
         /// What the table said.
         why: String,
     },
+    /// This attempt at it failed, and it is open for another.
+    ToRetry {
+        /// How long it took.
+        took: Duration,
+        /// The exit code or signal.
+        why: String,
+        /// How many attempts there were, this one included.
+        attempts: u64,
+    },
     /// It was handed back unfinished.
     Released {
         /// Why.

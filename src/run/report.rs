@@ -29,6 +29,8 @@ pub struct Report {
     pub ran: usize,
     /// Nodes that failed in this process.
     pub failed_here: usize,
+    /// Attempts that failed in this process and left their nodes open for another.
+    pub to_retry: usize,
     /// Claims that this process lost.
     pub lost: usize,
     /// Claims that this process handed back unfinished.
@@ -79,6 +81,7 @@ impl Report {
             unfinished: count(Seen::Ready) + count(Seen::Todo) + count(Seen::Claimed),
             ran: tally.took.len(),
             failed_here: tally.failed,
+            to_retry: tally.to_retry,
             lost: tally.lost,
             released: tally.released,
             workers,

@@ -37,6 +37,7 @@ pub(super) struct Tally {
     pub(super) took: Vec<(NodeId, Duration)>,
     pub(super) failed: usize,
     pub(super) lost: usize,
+    pub(super) to_retry: usize,
     pub(super) released: usize,
 }
 
@@ -45,6 +46,7 @@ impl Tally {
         self.took.extend(other.took);
         self.failed += other.failed;
         self.lost += other.lost;
+        self.to_retry += other.to_retry;
         self.released += other.released;
     }
 }
@@ -273,9 +275,7 @@ impl<'a> Hand<'a> {
             End::Failed(why) => {
                 end_all();
                 match insist(|| held.claim.complete_with(Outcome::Failed, &why)) {
-                    Ok(Ended::ToRetry { attempts, .. }) => {
-                        Happening::Released { why: format!("{why}; attempt {attempts}, to be tried again") }
-                    }
+                    Ok(Ended::ToRetry { attempts, .. }) => Happening::ToRetry { took, why, attempts },
                     Ok(_) => Happening::Failed { took, why },
                     Err(why) => lost(why)?,
                 }
@@ -296,6 +296,7 @@ impl<'a> Hand<'a> {
                 }
             }
             Happening::Lost { .. } => self.tally.lost += 1,
+            Happening::ToRetry { .. } => self.tally.to_retry += 1,
             Happening::Released { .. } => self.tally.released += 1,
             Happening::Started | Happening::Done { .. } => {}
         }

@@ -30,6 +30,10 @@ fn bad_command_lines_are_usage() {
         (&["claim", "n", "--holder", "w", "--lease", "nan"], "nan"),
         (&["claim", "n", "--holder", "w", "--lease", "5m"], "5m"),
         (&["claim", "n", "--holder", "w", "--lease", "1e9"], "1e9"),
+        (&["claim", "n", "--holder", "w", "--pid", "-3"], "-3"),
+        (&["upsert", "n", "--max-attempts", "-1"], "-1"),
+        (&["upsert", "n", "--retry-delay", "-1"], "-1"),
+        (&["group", "g", "--limit", "-1"], "-1"),
         (&["release", "n"], "--holder"),
         (&["complete", "n", "--status", "ready"], "done, failed, cancelled"),
         (&["ready", "-n", "-1"], "-1"),
@@ -39,6 +43,11 @@ fn bad_command_lines_are_usage() {
     for (call, words) in calls {
         let ran = sandbox.run(*call);
         assert_eq!(ran.code, Some(2), "{call:?}: {ran:?}");
+        // What looks like an option and is a value is not advised about as an option.
+        let taken_for_an_option = call
+            .iter()
+            .any(|word| ran.err.contains(&format!("unexpected argument '{word}'")) && word.parse::<i64>().is_ok());
+        assert!(!taken_for_an_option, "{call:?}: {ran:?}");
         ran.refused(2, words);
     }
     assert_eq!(sandbox.status("n"), "ready");

@@ -76,7 +76,9 @@ fn a_named_file_is_a_table_or_a_snapshot_by_its_bytes() {
 fn what_cannot_be_looked_into_is_five_with_the_reason() {
     let sandbox = Sandbox::empty();
     sandbox.run(["fsck"]).refused(5, "tenure init");
-    sandbox.run(["fsck", "/dev/null"]).refused(5, "not a regular file");
+    let ran = sandbox.run(["fsck", "/dev/null"]);
+    ran.refused(5, "not a regular file");
+    assert!(!ran.err.contains("--dir"), "no other directory helps with a file that was named: {ran:?}");
     let text = sandbox.root().join("text");
     std::fs::write(&text, "hello").expect("written");
     sandbox.run(["fsck".as_ref(), text.as_os_str()]).refused(5, "shorter than a header");

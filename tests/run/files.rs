@@ -62,6 +62,8 @@ fn a_refused_import_changes_nothing() {
     refused(&sandbox.tenure(&["import", "graph.jsonl"]), 4, "line 2: `needs` names \"bb\"");
     sandbox.write("graph.jsonl", "{\"name\":\"b\",\"needs\":[\"c\"]}\n{\"name\":\"c\",\"needs\":[\"b\"]}\n");
     refused(&sandbox.tenure(&["import", "graph.jsonl"]), 1, "loop");
+    sandbox.write("graph.jsonl", "{\"name\":\"b\"}\n{\"name\":\"c\",\"group\":\"nobody\"}\n");
+    refused(&sandbox.tenure(&["import", "graph.jsonl"]), 1, "line 2: ");
     assert_eq!(sandbox.statuses(), before);
 }
 

@@ -200,5 +200,6 @@ fn a_run_tries_again_until_it_works() {
         r#"{"name":"b","run":"true","needs":["a"]}"#,
     ]);
     assert_eq!((code, &summary["done"]), (Some(0), &json!(2)), "{summary}");
+    assert_eq!((&summary["to_retry"], &summary["released"]), (&json!(2), &json!(0)), "{summary}");
     assert_eq!(sandbox.one(["get", "a"])["attempts"], 3);
 }

@@ -65,6 +65,13 @@ fn line(event: &Event) -> String {
         Happening::Done { took } => format!("done {node} {:.2}s", took.as_secs_f64()),
         Happening::Failed { took, why } => format!("failed {node} {} {:.2}s", escape::message(why), took.as_secs_f64()),
         Happening::Lost { why } => format!("lost {node} gen={}: {}", event.generation, escape::message(why)),
+        Happening::ToRetry { took, why, attempts } => {
+            let why = escape::message(why);
+            format!(
+                "retry {node} {why} {:.2}s: attempt {attempts} failed, the node is open for another",
+                took.as_secs_f64()
+            )
+        }
         Happening::Released { why } => format!("released {node} gen={}: {}", event.generation, escape::message(why)),
     }
 }

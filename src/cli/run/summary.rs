@@ -57,7 +57,10 @@ fn print(context: &Context, loaded: Option<Loaded>, report: &Report) -> Result<(
 /// What to do next, when not everything is done.
 fn advice(report: &Report) -> Option<String> {
     if report.stopped_by.is_some() {
-        return Some(format!("stopped; {} nodes are left, and the same command goes on with them", report.unfinished));
+        return Some(match report.unfinished {
+            0 => "stopped; no node is left".to_owned(),
+            left => format!("stopped; {}, and the same command goes on from there", are_left(left)),
+        });
     }
     if report.failed > 0 {
         return Some(
@@ -65,13 +68,15 @@ fn advice(report: &Report) -> Option<String> {
         );
     }
     if report.unfinished > 0 {
-        return Some(format!(
-            "{} nodes are left, for workers that offer their roles (--role), or until their surfaces are free",
-            report.unfinished
-        ));
+        let left = are_left(report.unfinished);
+        return Some(format!("{left}, for workers that offer their roles (--role), or until their surfaces are free"));
     }
     if report.blocked + report.cancelled > 0 {
         return Some("nodes that wait for a cancelled one never start; `reopen` or `unlink` it".into());
     }
     None
+}
+
+fn are_left(nodes: usize) -> String {
+    if nodes == 1 { "1 node is left".to_owned() } else { format!("{nodes} nodes are left") }
 }
