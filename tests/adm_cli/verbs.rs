@@ -77,6 +77,16 @@ fn admit_started_attach_and_close_are_the_same_by_hand() {
     // A19: the token before is cut.
     world.run(["started", id, "--token", &format!("@{first}")]).refused(21, "`attach` gives a new one");
     let second = format!("@{}", world.file("second", attached["token"].as_str().unwrap()));
+    // A credential of another admission starts neither of the two, also one that is not good any more.
+    let place = world.place();
+    world.ok(["surface", "add", "other"]);
+    world.ok(["place", "other", "--path", place.join("other").to_str().unwrap()]);
+    let other = world.one(["admit", "other", "--request", "r2"]);
+    let theirs = format!("@{}", world.file("theirs", other["token"].as_str().unwrap()));
+    world.run(["started", id, "--token", &theirs]).refused(21, "for another admission");
+    world.ok(["revoke", "r2"]);
+    world.run(["started", id, "--token", &theirs]).refused(21, "for another admission");
+    assert_eq!((&world.shown("r1")["phase"], &world.shown("r2")["phase"]), (&json!("admitted"), &json!("admitted")));
     assert_eq!(world.one(["started", id, "--token", &second])["phase"], "started");
     world.run(["close", id, "--token", &second, "--kind", "failed-before-start"]).refused(2, "it ran");
     // A60: there is no such kind.

@@ -1,6 +1,6 @@
 //! A33 to A36: a credential runs out soon, an admission does not.
 
-use tenure::admission::{By, Kind as K, Request};
+use tenure::admission::{AdmId, By, Kind as K, Phase, Request};
 
 use crate::bench::*;
 
@@ -12,7 +12,7 @@ on_both! {
         bench.ledger.check(&token, &m1()).unwrap();
         bench.pass_ms(1_000);
         assert_eq!(code(bench.ledger.check(&token, &m1())), "credential_expired");
-        assert_eq!(code(bench.ledger.mark_started(&token, &who("ann"), &m1())), "credential_expired");
+        assert_eq!(code(bench.started(&token, &m1())), "credential_expired");
     }
 
     fn a34_its_end_leaves_the_row_open(bench) {
@@ -53,9 +53,16 @@ on_both! {
         bench.place("T", m1(), "/srv/t");
         let one = bench.ledger.submit(&local("r", 1, "d")).unwrap();
         let other = bench.ledger.submit(&on("T", local("r2", 1, "d"))).unwrap();
-        let mut token = one.credential.unwrap().token;
+        let mut token = one.credential.clone().unwrap().token;
         let by = By::Destination { token: token.clone(), caller: m1() };
         assert_eq!(code(bench.ledger.close(&other.admission(), &by, &closing(K::FailedBeforeStart))), "credential_expired");
+        // The same said to `started`: whichever of the two is meant, neither starts, however that one stands.
+        let start = |adm| bench.ledger.mark_started(&adm, &token, &who("ann"), &m1());
+        assert_eq!(code(start(other.admission())), "credential_expired");
+        bench.close(&other, K::FailedBeforeStart).unwrap();
+        assert_eq!(code(start(other.admission())), "credential_expired");
+        assert_eq!(code(start(AdmId::fresh())), "not_found");
+        assert_eq!(bench.ledger.show(&one.admission()).unwrap().phase, Phase::Admitted);
         token.push(' ');
         assert_eq!(code(bench.ledger.check(&token, &m1())), "credential_expired");
         assert_eq!(code(bench.ledger.check("", &m1())), "credential_expired");
@@ -91,7 +98,7 @@ on_both! {
         let next = bench.ledger.submit(&local("r2", 1, "d")).unwrap();
         bench.ledger.stop(&next.admission(), &who("ann"), "").unwrap();
         let token = next.credential.unwrap().token;
-        assert_eq!(code(bench.ledger.mark_started(&token, &who("ann"), &m1())), "stopping");
+        assert_eq!(code(bench.started(&token, &m1())), "stopping");
     }
 
     fn appended_input_is_numbered_kept_and_not_taken_twice(bench) {

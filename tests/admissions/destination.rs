@@ -9,7 +9,7 @@ on_both! {
         let admitted = bench.ledger.submit(&local("r", 1, "d")).unwrap();
         bench.place(S, m1(), "/srv/new");
         let token = admitted.credential.unwrap().token;
-        let refused = bench.ledger.mark_started(&token, &who("ann"), &m1()).unwrap_err();
+        let refused = bench.started(&token, &m1()).unwrap_err();
         let Refusal::PlacementChanged { record: Some(record), .. } = &refused else { panic!("{refused}") };
         assert_eq!((record.closing, record.reason.as_deref()), (Some(K::FailedBeforeStart), Some("placement_changed")));
         assert_eq!(bench.ledger.show(&record.admission).unwrap(), **record);
@@ -33,7 +33,7 @@ on_both! {
         bench.place(S, m1(), "/srv/new");
         bench.place(S, m1(), "/srv/s");
         let token = admitted.credential.unwrap().token;
-        assert_eq!(code(bench.ledger.mark_started(&token, &who("ann"), &m1())), "placement_changed");
+        assert_eq!(code(bench.started(&token, &m1())), "placement_changed");
         // Another storage, another work, gone and back: each is a new generation; the same words again are not.
         let mut generations = Vec::new();
         let base = placing(S, m1(), "/srv/s");
@@ -104,7 +104,7 @@ on_both! {
         assert_eq!((picked.open.len(), picked.admitted, picked.waiting.len()), (0, None, 0));
         let token = running.credential.clone().unwrap().token;
         assert_eq!(code(bench.ledger.attach(&running.admission(), &who("ann"), &m2())), "not_destination");
-        assert_eq!(code(bench.ledger.mark_started(&token, &who("ann"), &m2())), "not_destination");
+        assert_eq!(code(bench.started(&token, &m2())), "not_destination");
         assert_eq!(code(bench.ledger.check(&token, &m2())), "not_destination");
         let by = tenure::admission::By::Destination { token, caller: m2() };
         assert_eq!(code(bench.ledger.close(&running.admission(), &by, &closing(K::FailedBeforeStart))), "not_destination");

@@ -129,7 +129,7 @@ on_both! {
         assert!(shown.is_open());
         assert_eq!(code(bench.ledger.attach(&admitted.admission(), &who("ann"), &m1())), "denied");
         let token = &admitted.credential.as_ref().unwrap().token;
-        assert_eq!(code(bench.ledger.mark_started(token, &who("ann"), &m1())), "denied");
+        assert_eq!(code(bench.started(token, &m1())), "denied");
         assert_eq!(bench.ledger.show(&admitted.admission()).unwrap(), shown);
     }
 
@@ -139,7 +139,7 @@ on_both! {
         assert_eq!(numbers, [1, 2, 3]);
         let use_it = |i: usize| {
             let token = &sent[i].credential.as_ref().unwrap().token;
-            bench.ledger.mark_started(token, &who("ann"), &m1())
+            bench.started(token, &m1())
         };
         assert_eq!(code(use_it(0)), "credential_expired");
         assert_eq!(code(use_it(1)), "credential_expired");

@@ -182,7 +182,8 @@ pub fn perform(ledger: &dyn Ledger, what: &What) -> Came {
         What::Submit(sent) => ledger.submit(&sent.request()).map(|answer| Came::answered(&answer)),
         What::SubmitAndStart(sent) => ledger.submit(&sent.request()).and_then(|answer| {
             let Some(credential) = &answer.credential else { return Ok(Came::answered(&answer)) };
-            let started = ledger.mark_started(&credential.token, &who("ann"), &machine(sent.machine))?;
+            let started =
+                ledger.mark_started(&answer.admission(), &credential.token, &who("ann"), &machine(sent.machine))?;
             Ok(Came { token: Some(credential.token.clone()), created: answer.created, ..Came::of(&started) })
         }),
         What::Pickup { machine: n } => ledger.pickup(&machine(*n)).map(|pickup| {
@@ -194,9 +195,7 @@ pub fn perform(ledger: &dyn Ledger, what: &What) -> Came {
         What::Attach { admission, machine: n } => {
             ledger.attach(admission, &who("ann"), &machine(*n)).map(|answer| Came::answered(&answer))
         }
-        What::Started { token, machine: n } => {
-            ledger.mark_started(token, &who("ann"), &machine(*n)).map(|record| Came::of(&record))
-        }
+        What::Started { token, machine: n } => started(ledger, token, &machine(*n)).map(|record| Came::of(&record)),
         What::Append { admission, request } => {
             ledger.append(&appending(*admission, request, "more")).map(|_| plain(()))
         }

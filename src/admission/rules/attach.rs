@@ -1,7 +1,6 @@
 //! Credentials: a new one for the destination, checking one, and the start that uses it.
 
 use super::*;
-use crate::admission::names::AdmId;
 
 /// A new credential for an open admission. Only its destination gets one, and only while its placement stands.
 pub(in crate::admission) fn attach(
@@ -60,16 +59,17 @@ pub(super) fn is_newest(record: &Record, grant: &Grant) -> Result<(), Refusal> {
     Err(Refusal::Credential { why: "has been cut or replaced by a newer one" })
 }
 
-/// Machine, then token: a copy on another machine is told that it is elsewhere, whatever the token says (A32).
-pub(super) fn belongs(
-    record: &Record,
-    grant: &Grant,
-    caller: &MachineId,
-    named: Option<&AdmId>,
-) -> Result<(), Refusal> {
-    if grant.admission != record.admission || named.is_some_and(|id| *id != record.admission) {
-        return Err(Refusal::Credential { why: "is for another admission" });
+/// Whether the credential is one of this admission.
+fn is_for(record: &Record, grant: &Grant) -> Result<(), Refusal> {
+    if grant.admission == record.admission {
+        return Ok(());
     }
+    Err(Refusal::Credential { why: "is for another admission" })
+}
+
+/// Machine, then token: a copy on another machine is told that it is elsewhere, whatever the token says (A32).
+pub(super) fn belongs(record: &Record, grant: &Grant, caller: &MachineId) -> Result<(), Refusal> {
+    is_for(record, grant)?;
     is_destination(record, caller)?;
     if grant.machine != *caller || grant.generation != record.destination.generation {
         return Err(Refusal::Credential { why: "does not say what the admission says" });
@@ -96,7 +96,7 @@ pub(in crate::admission) fn check(
     if record.phase == Phase::Closed {
         return Err(is_closed(record));
     }
-    belongs(record, grant, caller, None)?;
+    belongs(record, grant, caller)?;
     is_admitted(record)?;
     is_newest(record, grant)?;
     in_time(grant, now_ms)?;
@@ -127,10 +127,12 @@ fn start_quietly(
     ground: &Ground,
     scene: &Scene<'_>,
 ) -> Ruling<Record> {
+    // Before anything is said about an admission that was named by mistake.
+    is_for(record, grant)?;
     if record.phase == Phase::Closed {
         return Err(is_closed(record).into());
     }
-    belongs(record, grant, caller, None)?;
+    belongs(record, grant, caller)?;
     is_admitted(record)?;
     if record.phase == Phase::Started {
         // The answer to the same call may have been lost.

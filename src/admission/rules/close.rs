@@ -5,7 +5,6 @@
 
 use super::attach::{belongs, is_newest};
 use super::*;
-use crate::admission::names::AdmId;
 use crate::admission::request::{Closing, REASON_BYTES_MAX};
 
 /// Who closes it, with the token already read.
@@ -18,7 +17,6 @@ pub(in crate::admission) enum Closer<'a> {
 
 pub(in crate::admission) fn close(
     record: &Record,
-    named: &AdmId,
     by: &Closer<'_>,
     closing: &Closing,
     ground: &Ground,
@@ -26,7 +24,7 @@ pub(in crate::admission) fn close(
 ) -> Ruling<Record> {
     fits_the_closer(by, closing)?;
     if let Closer::Destination { grant, caller } = by {
-        belongs(record, grant, caller, Some(named))?;
+        belongs(record, grant, caller)?;
     }
     if record.phase == Phase::Closed {
         return closed_before(record, closing, ground);

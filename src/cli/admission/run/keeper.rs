@@ -104,8 +104,8 @@ impl<'d, 'a> Keeper<'d, 'a> {
 
     /// Records that the command is about to run.
     pub fn mark_started(&mut self) -> Result<(), Refusal> {
-        let ledger = &self.desk.ledger;
-        self.record = ledger.mark_started(&self.credential.token, &self.desk.subject, &self.machine)?;
+        let (ledger, id, token) = (&self.desk.ledger, self.record.admission, &self.credential.token);
+        self.record = ledger.mark_started(&id, token, &self.desk.subject, &self.machine)?;
         Ok(())
     }
 
