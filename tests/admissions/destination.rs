@@ -17,6 +17,60 @@ on_both! {
         assert!(bench.ledger.submit(&local("r", 2, "d")).unwrap().created, "the next attempt goes to the new place");
     }
 
+    fn a27_a_credential_that_is_not_good_ends_nothing(bench) {
+        let admitted = bench.ledger.submit(&local("r", 1, "d")).unwrap();
+        let token = |answer: &tenure::admission::Answer| answer.credential.clone().unwrap().token;
+        let newer = bench.ledger.attach(&admitted.admission(), &who("ann"), &m1()).unwrap();
+        bench.place(S, m1(), "/srv/new");
+        let is_open = || bench.ledger.show(&admitted.admission()).unwrap().phase == Phase::Admitted;
+        assert_eq!(code(bench.started(&token(&admitted), &m1())), "credential_expired", "it was replaced");
+        assert!(is_open());
+        bench.pass_ms(301_000);
+        assert_eq!(code(bench.started(&token(&newer), &m1())), "credential_expired", "it has run out");
+        assert!(is_open());
+        // Run out, it is still the one that says that nothing was started.
+        let ended = bench.close(&newer, K::FailedBeforeStart).unwrap();
+        assert_eq!(ended.closing, Some(K::FailedBeforeStart));
+        let cut = bench.ledger.submit(&local("r", 2, "d")).unwrap();
+        bench.ledger.revoke(&cut.admission(), &who("ann")).unwrap();
+        bench.place(S, m1(), "/srv/newer");
+        assert_eq!(code(bench.started(&token(&cut), &m1())), "credential_expired", "it was cut");
+        assert!(bench.ledger.show(&cut.admission()).unwrap().is_open());
+    }
+
+    fn a_start_that_is_said_again_is_answered_again_while_it_may_still_run(bench) {
+        let admitted = bench.ledger.submit(&local("r", 1, "d")).unwrap();
+        let token = admitted.credential.clone().unwrap().token;
+        let again = || bench.started(&token, &m1());
+        let started = again().unwrap();
+        bench.pass_ms(1_000);
+        assert_eq!(again().unwrap(), started);
+        bench.rules.deny("ann");
+        assert_eq!(code(again()), "denied");
+        bench.rules.allow("ann");
+        assert_eq!(again().unwrap(), started);
+        bench.pass_ms(300_000);
+        assert_eq!(code(again()), "credential_expired");
+        bench.clock.fetch_sub(300_000, std::sync::atomic::Ordering::SeqCst);
+        bench.place(S, m1(), "/srv/new");
+        assert_eq!(code(again()), "placement_changed");
+        assert_eq!(bench.ledger.show(&started.admission).unwrap(), started, "by the record it runs, and nothing ends it");
+        bench.ledger.revoke(&started.admission, &who("ann")).unwrap();
+        assert_eq!(code(again()), "credential_expired");
+        assert_eq!(bench.owner(S), Some(started.admission));
+        let next = bench.ledger.submit(&local("r2", 1, "d")).unwrap_err();
+        assert_eq!(next.code(), "busy");
+        bench.ledger.release(&started.admission, &who("boss"), "looked").unwrap();
+        let stopped = bench.ledger.submit(&local("r3", 1, "d")).unwrap();
+        let token = stopped.credential.clone().unwrap().token;
+        bench.started(&token, &m1()).unwrap();
+        bench.ledger.stop(&stopped.admission(), &who("ann"), "").unwrap();
+        assert_eq!(code(bench.started(&token, &m1())), "stopping");
+        bench.close(&stopped, K::Interrupted).unwrap();
+        assert_eq!(code(bench.started(&token, &m1())), "closed");
+        bench.sound();
+    }
+
     fn a28_an_open_destination_is_never_rewritten(bench) {
         let admitted = bench.running(&local("r", 1, "d"));
         for place in ["/srv/new", "/srv/newer"] {
