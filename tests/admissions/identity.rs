@@ -25,9 +25,9 @@ on_both! {
         bench.close(&first, K::Succeeded).unwrap();
         assert_eq!(code(bench.ledger.submit(&local("r", 1, "e"))), "conflict");
         assert_eq!(bench.rows().len(), 1);
-        // The next attempt is another try of the same contents.
+        // Another attempt is another key; on another surface it is another intention under a name that is taken.
         bench.ended(&local("q", 1, "d"), K::Interrupted);
-        assert_eq!(code(bench.ledger.submit(&local("q", 2, "e"))), "conflict");
+        assert_eq!(code(bench.ledger.submit(&on("T", local("q", 2, "d")))), "conflict");
     }
 
     fn a12_an_answer_that_was_lost_adds_no_owner(bench) {
