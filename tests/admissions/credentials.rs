@@ -81,8 +81,32 @@ on_both! {
         let old = bench.running(&local("r", 1, "d"));
         bench.ledger.release(&old.admission(), &who("boss"), "gone").unwrap();
         let new = bench.running(&local("r2", 1, "d"));
-        assert_eq!(code(bench.close(&old, K::Succeeded)), "not_owner");
+        let refused = bench.close(&old, K::Succeeded).unwrap_err();
+        assert_eq!(refused.code(), "not_owner");
+        assert_eq!(refused.record().and_then(|record| record.closing), Some(K::Released), "and how it ended");
         assert_eq!(bench.owner(S), Some(new.admission()));
+        // Also one that says what is recorded; nothing is changed by either.
+        bench.close(&new, K::Succeeded).unwrap();
+        assert_eq!(bench.close(&new, K::Succeeded).unwrap().closing, Some(K::Succeeded));
+        let newest = bench.running(&local("r3", 1, "d"));
+        assert_eq!(code(bench.close(&new, K::Succeeded)), "not_owner");
+        assert_eq!(bench.owner(S), Some(newest.admission()));
+        bench.close(&newest, K::Succeeded).unwrap();
+        bench.ledger.legacy_take(&key(S), &who("old")).unwrap();
+        assert_eq!(code(bench.close(&newest, K::Failed)), "not_owner");
+        bench.sound();
+    }
+
+    fn who_takes_back_or_releases_what_has_ended_hears_how_it_ended(bench) {
+        let (boss, ended) = (who("boss"), bench.ended(&local("r", 1, "d"), K::Succeeded));
+        let canceled = bench.ended(&local("c", 1, "d"), K::Canceled);
+        bench.running(&local("r2", 1, "d"));
+        // Neither of them owned the surface, so nobody owns it in their stead.
+        let refused = bench.ledger.cancel(&ended.key(), &ended.subject).unwrap_err();
+        assert_eq!((refused.code(), refused.record()), ("closed", Some(&ended)));
+        assert_eq!(code(bench.ledger.release(&ended.admission, &boss, "gone")), "closed");
+        assert_eq!(bench.ledger.cancel(&canceled.key(), &canceled.subject).unwrap(), canceled);
+        bench.sound();
     }
 
     fn stop_is_a_request_and_the_destination_closes(bench) {

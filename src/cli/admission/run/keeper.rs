@@ -271,10 +271,22 @@ impl<'d, 'a> Keeper<'d, 'a> {
             // It has ended in the ledger already; nothing is left to tell.
             Err(refusal @ (Refusal::Closed { .. } | Refusal::NotOwner { .. })) => {
                 self.clean_up();
-                Err(refusal)
+                match refusal.record().filter(|record| self.is_ours(record, kind)) {
+                    Some(record) => {
+                        self.record = record.clone();
+                        Ok(())
+                    }
+                    None => Err(refusal),
+                }
             }
             Err(refusal) => Err(refusal),
         }
+    }
+
+    /// Whether it is closed by what was said from here: the answer to that was lost, and the surface has been taken since.
+    fn is_ours(&self, record: &Record, kind: Kind) -> bool {
+        let by = format!("machine {}", self.machine);
+        record.closing == Some(kind) && record.closed_by.as_ref() == Some(&by)
     }
 
     fn clean_up(&mut self) {
