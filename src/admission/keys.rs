@@ -141,6 +141,8 @@ pub enum SealKeys {
     Issuer(AsymmetricSecretKey<V4>, AsymmetricPublicKey<V4>),
     /// Several hosts, everywhere else: they can be read only.
     Reader(AsymmetricPublicKey<V4>),
+    /// For who has no business with credentials: none is made or read.
+    Absent,
 }
 
 impl SealKeys {
@@ -197,7 +199,7 @@ impl SealKeys {
 impl SealKeys {
     /// Whether credentials can be made with them.
     pub const fn can_issue(&self) -> bool {
-        !matches!(self, SealKeys::Reader(_))
+        matches!(self, SealKeys::Local(_) | SealKeys::Issuer(..))
     }
 }
 
@@ -207,6 +209,7 @@ impl std::fmt::Debug for SealKeys {
             SealKeys::Local(_) => "SealKeys::Local",
             SealKeys::Issuer(..) => "SealKeys::Issuer",
             SealKeys::Reader(_) => "SealKeys::Reader",
+            SealKeys::Absent => "SealKeys::Absent",
         })
     }
 }

@@ -40,8 +40,15 @@ pub trait Ledger: Send + Sync {
     fn attach(&self, admission: &AdmId, subject: &Subject, caller: &MachineId) -> Result<Answer, Refusal>;
 
     /// Records that the command is about to run. Once: only the first caller with a good credential gets `Ok`; the same
-    /// credential again gets the same answer. The token is checked in full, also its deadline and the placement.
-    fn mark_started(&self, token: &str, subject: &Subject, caller: &MachineId) -> Result<Record, Refusal>;
+    /// credential again gets the same answer. The token is checked in full, also its deadline and the placement, and that
+    /// it is for this admission.
+    fn mark_started(
+        &self,
+        admission: &AdmId,
+        token: &str,
+        subject: &Subject,
+        caller: &MachineId,
+    ) -> Result<Record, Refusal>;
 
     /// Checks a credential and changes nothing: signature, deadline, open, machine, generation, number.
     fn check(&self, token: &str, caller: &MachineId) -> Result<Record, Refusal>;

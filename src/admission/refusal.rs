@@ -133,12 +133,16 @@ pub enum Refusal {
         who: String,
     },
     /// Closed before, and the surface has another owner by now; or not the caller's to drop.
-    #[error("not the owner any more: {surface} is {}", owner.as_ref().map_or("not owned".to_owned(), |o| format!("owned by {o}")))]
+    #[error("not the owner any more: {surface} is {}{}",
+        owner.as_ref().map_or("not owned".to_owned(), |o| format!("owned by {o}")),
+        record.as_ref().map(|r| format!("; {} is closed: {}", r.admission, closing_of(r))).unwrap_or_default())]
     NotOwner {
         /// The surface.
         surface: SurfaceKey,
         /// Its owner now: an admission, or a name of the legacy path.
         owner: Option<String>,
+        /// The closed admission that somebody wanted to close.
+        record: Option<Box<Record>>,
     },
     /// It has been started: it is stopped, not canceled, and not started again.
     #[error("{} has been started{}", record.admission, if *again { " already; it is not started again" } else { ": `stop` it" })]
@@ -247,6 +251,7 @@ impl Refusal {
             | Refusal::PlacementChanged { record: Some(record), .. }
             | Refusal::PreviousOpen { record }
             | Refusal::PreviousFinal { record }
+            | Refusal::NotOwner { record: Some(record), .. }
             | Refusal::Closed { record }
             | Refusal::Canceled { record }
             | Refusal::Expired { record }

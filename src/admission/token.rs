@@ -31,6 +31,7 @@ impl Seal for SealKeys {
                     why: "cannot be made here: this machine has only the issuer's public key. Where the secret key is",
                 });
             }
+            SealKeys::Absent => return Err(failed),
         };
         let token = sealed.map_err(|_| failed)?;
         Ok(Credential { token, deadline_ms: grant.deadline_ms, attach_number: grant.attach_number })
@@ -49,6 +50,7 @@ impl Seal for SealKeys {
                 let read = UntrustedToken::<Public, V4>::try_from(token);
                 read.and_then(|untrusted| PublicToken::verify(public, &untrusted, None, BOUND_TO))
             }
+            SealKeys::Absent => return Err(Refusal::Credential { why: "cannot be read without a key" }),
         };
         let trusted = opened.map_err(|_| NOT_OURS)?;
         serde_json::from_str(trusted.payload()).map_err(|_| NOT_OURS)

@@ -77,6 +77,16 @@ fn admit_started_attach_and_close_are_the_same_by_hand() {
     // A19: the token before is cut.
     world.run(["started", id, "--token", &format!("@{first}")]).refused(21, "`attach` gives a new one");
     let second = format!("@{}", world.file("second", attached["token"].as_str().unwrap()));
+    // A credential of another admission starts neither of the two, also one that is not good any more.
+    let place = world.place();
+    world.ok(["surface", "add", "other"]);
+    world.ok(["place", "other", "--path", place.join("other").to_str().unwrap()]);
+    let other = world.one(["admit", "other", "--request", "r2"]);
+    let theirs = format!("@{}", world.file("theirs", other["token"].as_str().unwrap()));
+    world.run(["started", id, "--token", &theirs]).refused(21, "for another admission");
+    world.ok(["revoke", "r2"]);
+    world.run(["started", id, "--token", &theirs]).refused(21, "for another admission");
+    assert_eq!((&world.shown("r1")["phase"], &world.shown("r2")["phase"]), (&json!("admitted"), &json!("admitted")));
     assert_eq!(world.one(["started", id, "--token", &second])["phase"], "started");
     world.run(["close", id, "--token", &second, "--kind", "failed-before-start"]).refused(2, "it ran");
     // A60: there is no such kind.
@@ -165,12 +175,11 @@ fn what_keeps_a_start_off_has_its_own_exit_code() {
     world.ok(["admit", "docs", "--request", "open"]);
     let busy = world.run(["start", "docs", "--request", "a", "--json", "--", "true"]).refused_json(10, "busy");
     assert_eq!(busy["owner"]["request"], "open");
-    assert_eq!(
-        start(&["docs", "--request", "open", "--attempt", "2"]).code,
-        Some(11),
-        "another command is another request"
-    );
+    // A22, whatever the next attempt brings; A11 within one attempt, and on another surface.
+    start(&["docs", "--request", "open", "--attempt", "2"]).refused(15, "no next attempt yet");
     assert_eq!(world.run(["admit", "docs", "--request", "open", "--attempt", "2"]).code, Some(15));
+    assert_eq!(start(&["docs", "--request", "open"]).code, Some(11));
+    assert_eq!(start(&["nowhere", "--request", "open", "--attempt", "2"]).code, Some(11));
     world.run(["legacy", "take", "docs", "old-tool"]).refused(10, "owned by");
 }
 

@@ -44,6 +44,22 @@ on_both! {
         bench.sound();
     }
 
+    fn a23_the_next_attempt_is_on_the_same_surface_and_may_bring_other_contents(bench) {
+        bench.add("T");
+        bench.place("T", m1(), "/srv/t");
+        let first = bench.ended(&local("r", 1, "d"), K::FailedBeforeStart);
+        let elsewhere = bench.ledger.submit(&on("T", local("r", 2, "d"))).unwrap_err();
+        assert_eq!((elsewhere.code(), bench.owner("T")), ("conflict", None));
+        // Pinned to another machine, say, which the digest covers.
+        let next = bench.ledger.submit(&local("r", 2, "e")).unwrap();
+        assert!(next.created && next.admission() != first.admission);
+        // A11: each attempt has its own contents, which do not change.
+        assert_eq!(code(bench.ledger.submit(&local("r", 2, "d"))), "conflict");
+        assert_eq!(code(bench.ledger.submit(&local("r", 1, "e"))), "conflict");
+        assert_eq!(bench.ledger.submit(&local("r", 2, "e")).unwrap().admission(), next.admission());
+        bench.sound();
+    }
+
     fn a24_an_attempt_that_is_missing_is_not_a_closed_one(bench) {
         assert_eq!(code(bench.ledger.submit(&local("r", 2, "d"))), "previous_unknown");
         let after = Request { after: Some("never/1".parse().unwrap()), ..local("q", 1, "d") };

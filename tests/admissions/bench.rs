@@ -164,7 +164,13 @@ impl Bench {
 
     pub fn start(&self, answer: &Answer) -> Record {
         let token = &answer.credential.as_ref().unwrap().token;
-        self.ledger.mark_started(token, &answer.record.subject, &answer.record.destination.machine).unwrap()
+        let machine = answer.record.destination.machine;
+        self.ledger.mark_started(&answer.admission(), token, &answer.record.subject, &machine).unwrap()
+    }
+
+    /// Says that the admission of this credential is about to run.
+    pub fn started(&self, token: &str, caller: &MachineId) -> Result<Record, Refusal> {
+        started(self.ledger.as_ref(), token, caller)
     }
 
     /// Admits and starts, on the first machine.
@@ -226,6 +232,10 @@ impl Bench {
     pub fn sound(&self) {
         assert_eq!(self.ledger.fsck().unwrap(), []);
     }
+}
+
+pub fn started(ledger: &dyn Ledger, token: &str, caller: &MachineId) -> Result<Record, Refusal> {
+    ledger.mark_started(&Wax.open(token).unwrap().admission, token, &who("ann"), caller)
 }
 
 pub fn options(rules: &Arc<Rules>, clock: &Arc<AtomicU64>) -> Options {

@@ -1,6 +1,6 @@
 //! A33 to A36: a credential runs out soon, an admission does not.
 
-use tenure::admission::{By, Kind as K, Request};
+use tenure::admission::{AdmId, By, Kind as K, Phase, Request};
 
 use crate::bench::*;
 
@@ -12,7 +12,7 @@ on_both! {
         bench.ledger.check(&token, &m1()).unwrap();
         bench.pass_ms(1_000);
         assert_eq!(code(bench.ledger.check(&token, &m1())), "credential_expired");
-        assert_eq!(code(bench.ledger.mark_started(&token, &who("ann"), &m1())), "credential_expired");
+        assert_eq!(code(bench.started(&token, &m1())), "credential_expired");
     }
 
     fn a34_its_end_leaves_the_row_open(bench) {
@@ -53,9 +53,16 @@ on_both! {
         bench.place("T", m1(), "/srv/t");
         let one = bench.ledger.submit(&local("r", 1, "d")).unwrap();
         let other = bench.ledger.submit(&on("T", local("r2", 1, "d"))).unwrap();
-        let mut token = one.credential.unwrap().token;
+        let mut token = one.credential.clone().unwrap().token;
         let by = By::Destination { token: token.clone(), caller: m1() };
         assert_eq!(code(bench.ledger.close(&other.admission(), &by, &closing(K::FailedBeforeStart))), "credential_expired");
+        // The same said to `started`: whichever of the two is meant, neither starts, however that one stands.
+        let start = |adm| bench.ledger.mark_started(&adm, &token, &who("ann"), &m1());
+        assert_eq!(code(start(other.admission())), "credential_expired");
+        bench.close(&other, K::FailedBeforeStart).unwrap();
+        assert_eq!(code(start(other.admission())), "credential_expired");
+        assert_eq!(code(start(AdmId::fresh())), "not_found");
+        assert_eq!(bench.ledger.show(&one.admission()).unwrap().phase, Phase::Admitted);
         token.push(' ');
         assert_eq!(code(bench.ledger.check(&token, &m1())), "credential_expired");
         assert_eq!(code(bench.ledger.check("", &m1())), "credential_expired");
@@ -74,8 +81,32 @@ on_both! {
         let old = bench.running(&local("r", 1, "d"));
         bench.ledger.release(&old.admission(), &who("boss"), "gone").unwrap();
         let new = bench.running(&local("r2", 1, "d"));
-        assert_eq!(code(bench.close(&old, K::Succeeded)), "not_owner");
+        let refused = bench.close(&old, K::Succeeded).unwrap_err();
+        assert_eq!(refused.code(), "not_owner");
+        assert_eq!(refused.record().and_then(|record| record.closing), Some(K::Released), "and how it ended");
         assert_eq!(bench.owner(S), Some(new.admission()));
+        // Also one that says what is recorded; nothing is changed by either.
+        bench.close(&new, K::Succeeded).unwrap();
+        assert_eq!(bench.close(&new, K::Succeeded).unwrap().closing, Some(K::Succeeded));
+        let newest = bench.running(&local("r3", 1, "d"));
+        assert_eq!(code(bench.close(&new, K::Succeeded)), "not_owner");
+        assert_eq!(bench.owner(S), Some(newest.admission()));
+        bench.close(&newest, K::Succeeded).unwrap();
+        bench.ledger.legacy_take(&key(S), &who("old")).unwrap();
+        assert_eq!(code(bench.close(&newest, K::Failed)), "not_owner");
+        bench.sound();
+    }
+
+    fn who_takes_back_or_releases_what_has_ended_hears_how_it_ended(bench) {
+        let (boss, ended) = (who("boss"), bench.ended(&local("r", 1, "d"), K::Succeeded));
+        let canceled = bench.ended(&local("c", 1, "d"), K::Canceled);
+        bench.running(&local("r2", 1, "d"));
+        // Neither of them owned the surface, so nobody owns it in their stead.
+        let refused = bench.ledger.cancel(&ended.key(), &ended.subject).unwrap_err();
+        assert_eq!((refused.code(), refused.record()), ("closed", Some(&ended)));
+        assert_eq!(code(bench.ledger.release(&ended.admission, &boss, "gone")), "closed");
+        assert_eq!(bench.ledger.cancel(&canceled.key(), &canceled.subject).unwrap(), canceled);
+        bench.sound();
     }
 
     fn stop_is_a_request_and_the_destination_closes(bench) {
@@ -91,7 +122,7 @@ on_both! {
         let next = bench.ledger.submit(&local("r2", 1, "d")).unwrap();
         bench.ledger.stop(&next.admission(), &who("ann"), "").unwrap();
         let token = next.credential.unwrap().token;
-        assert_eq!(code(bench.ledger.mark_started(&token, &who("ann"), &m1())), "stopping");
+        assert_eq!(code(bench.started(&token, &m1())), "stopping");
     }
 
     fn appended_input_is_numbered_kept_and_not_taken_twice(bench) {

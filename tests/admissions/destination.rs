@@ -9,12 +9,66 @@ on_both! {
         let admitted = bench.ledger.submit(&local("r", 1, "d")).unwrap();
         bench.place(S, m1(), "/srv/new");
         let token = admitted.credential.unwrap().token;
-        let refused = bench.ledger.mark_started(&token, &who("ann"), &m1()).unwrap_err();
+        let refused = bench.started(&token, &m1()).unwrap_err();
         let Refusal::PlacementChanged { record: Some(record), .. } = &refused else { panic!("{refused}") };
         assert_eq!((record.closing, record.reason.as_deref()), (Some(K::FailedBeforeStart), Some("placement_changed")));
         assert_eq!(bench.ledger.show(&record.admission).unwrap(), **record);
         assert_eq!(bench.ledger.refusals(Some(&key(S))).unwrap()[0].code, "placement_changed");
         assert!(bench.ledger.submit(&local("r", 2, "d")).unwrap().created, "the next attempt goes to the new place");
+    }
+
+    fn a27_a_credential_that_is_not_good_ends_nothing(bench) {
+        let admitted = bench.ledger.submit(&local("r", 1, "d")).unwrap();
+        let token = |answer: &tenure::admission::Answer| answer.credential.clone().unwrap().token;
+        let newer = bench.ledger.attach(&admitted.admission(), &who("ann"), &m1()).unwrap();
+        bench.place(S, m1(), "/srv/new");
+        let is_open = || bench.ledger.show(&admitted.admission()).unwrap().phase == Phase::Admitted;
+        assert_eq!(code(bench.started(&token(&admitted), &m1())), "credential_expired", "it was replaced");
+        assert!(is_open());
+        bench.pass_ms(301_000);
+        assert_eq!(code(bench.started(&token(&newer), &m1())), "credential_expired", "it has run out");
+        assert!(is_open());
+        // Run out, it is still the one that says that nothing was started.
+        let ended = bench.close(&newer, K::FailedBeforeStart).unwrap();
+        assert_eq!(ended.closing, Some(K::FailedBeforeStart));
+        let cut = bench.ledger.submit(&local("r", 2, "d")).unwrap();
+        bench.ledger.revoke(&cut.admission(), &who("ann")).unwrap();
+        bench.place(S, m1(), "/srv/newer");
+        assert_eq!(code(bench.started(&token(&cut), &m1())), "credential_expired", "it was cut");
+        assert!(bench.ledger.show(&cut.admission()).unwrap().is_open());
+    }
+
+    fn a_start_that_is_said_again_is_answered_again_while_it_may_still_run(bench) {
+        let admitted = bench.ledger.submit(&local("r", 1, "d")).unwrap();
+        let token = admitted.credential.clone().unwrap().token;
+        let again = || bench.started(&token, &m1());
+        let started = again().unwrap();
+        bench.pass_ms(1_000);
+        assert_eq!(again().unwrap(), started);
+        bench.rules.deny("ann");
+        assert_eq!(code(again()), "denied");
+        bench.rules.allow("ann");
+        assert_eq!(again().unwrap(), started);
+        bench.pass_ms(300_000);
+        assert_eq!(code(again()), "credential_expired");
+        bench.clock.fetch_sub(300_000, std::sync::atomic::Ordering::SeqCst);
+        bench.place(S, m1(), "/srv/new");
+        assert_eq!(code(again()), "placement_changed");
+        assert_eq!(bench.ledger.show(&started.admission).unwrap(), started, "by the record it runs, and nothing ends it");
+        bench.ledger.revoke(&started.admission, &who("ann")).unwrap();
+        assert_eq!(code(again()), "credential_expired");
+        assert_eq!(bench.owner(S), Some(started.admission));
+        let next = bench.ledger.submit(&local("r2", 1, "d")).unwrap_err();
+        assert_eq!(next.code(), "busy");
+        bench.ledger.release(&started.admission, &who("boss"), "looked").unwrap();
+        let stopped = bench.ledger.submit(&local("r3", 1, "d")).unwrap();
+        let token = stopped.credential.clone().unwrap().token;
+        bench.started(&token, &m1()).unwrap();
+        bench.ledger.stop(&stopped.admission(), &who("ann"), "").unwrap();
+        assert_eq!(code(bench.started(&token, &m1())), "stopping");
+        bench.close(&stopped, K::Interrupted).unwrap();
+        assert_eq!(code(bench.started(&token, &m1())), "closed");
+        bench.sound();
     }
 
     fn a28_an_open_destination_is_never_rewritten(bench) {
@@ -33,7 +87,7 @@ on_both! {
         bench.place(S, m1(), "/srv/new");
         bench.place(S, m1(), "/srv/s");
         let token = admitted.credential.unwrap().token;
-        assert_eq!(code(bench.ledger.mark_started(&token, &who("ann"), &m1())), "placement_changed");
+        assert_eq!(code(bench.started(&token, &m1())), "placement_changed");
         // Another storage, another work, gone and back: each is a new generation; the same words again are not.
         let mut generations = Vec::new();
         let base = placing(S, m1(), "/srv/s");
@@ -104,7 +158,7 @@ on_both! {
         assert_eq!((picked.open.len(), picked.admitted, picked.waiting.len()), (0, None, 0));
         let token = running.credential.clone().unwrap().token;
         assert_eq!(code(bench.ledger.attach(&running.admission(), &who("ann"), &m2())), "not_destination");
-        assert_eq!(code(bench.ledger.mark_started(&token, &who("ann"), &m2())), "not_destination");
+        assert_eq!(code(bench.started(&token, &m2())), "not_destination");
         assert_eq!(code(bench.ledger.check(&token, &m2())), "not_destination");
         let by = tenure::admission::By::Destination { token, caller: m2() };
         assert_eq!(code(bench.ledger.close(&running.admission(), &by, &closing(K::FailedBeforeStart))), "not_destination");

@@ -41,7 +41,7 @@ impl Wire {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let url = schema.url();
-        let socket = url.split("host=").nth(1).unwrap().split('&').next().unwrap().to_owned() + "/.s.PGSQL.5432";
+        let socket = server::socket();
         let url = format!(
             "postgres://postgres@127.0.0.1:{port}/postgres?{}",
             url.split_once("&host").unwrap().1.split_once('&').unwrap().1

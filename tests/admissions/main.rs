@@ -26,6 +26,7 @@ mod crashes;
 mod credentials;
 mod destination;
 mod files;
+mod hosts;
 mod identity;
 mod legacy;
 mod lost;

@@ -19,6 +19,10 @@ const LEDGER: &str = "TENURE_PARTY_LEDGER";
 const POLICY: &str = "TENURE_PARTY_POLICY";
 /// Before (even) or after (odd) which statement the process kills itself, counted from its first order.
 const DIES_AT: &str = "TENURE_PARTY_DIES_AT";
+/// In which network namespace the process is.
+const NAMESPACE: &str = "TENURE_PARTY_NAMESPACE";
+/// How long the process waits for others.
+const WAIT_MS: &str = "TENURE_PARTY_WAIT_MS";
 const MARK: &str = "@party ";
 
 /// One thing to do, as of a moment.
@@ -147,7 +151,8 @@ pub struct Came {
     pub phase: Option<Phase>,
     pub closing: Option<Kind>,
     pub token: Option<String>,
-    /// Of a pickup: what it expired, and what it closed because the placement had changed.
+    /// Of a pickup: what is open, what it expired, and what it closed because the placement had changed.
+    pub open: Vec<AdmId>,
     pub expired: Vec<AdmId>,
     pub changed: Vec<AdmId>,
 }
@@ -182,21 +187,20 @@ pub fn perform(ledger: &dyn Ledger, what: &What) -> Came {
         What::Submit(sent) => ledger.submit(&sent.request()).map(|answer| Came::answered(&answer)),
         What::SubmitAndStart(sent) => ledger.submit(&sent.request()).and_then(|answer| {
             let Some(credential) = &answer.credential else { return Ok(Came::answered(&answer)) };
-            let started = ledger.mark_started(&credential.token, &who("ann"), &machine(sent.machine))?;
+            let started =
+                ledger.mark_started(&answer.admission(), &credential.token, &who("ann"), &machine(sent.machine))?;
             Ok(Came { token: Some(credential.token.clone()), created: answer.created, ..Came::of(&started) })
         }),
         What::Pickup { machine: n } => ledger.pickup(&machine(*n)).map(|pickup| {
             let ids = |records: &[Record]| records.iter().map(|record| record.admission).collect();
             let came = pickup.admitted.as_ref().map(Came::answered).unwrap_or_default();
-            let (expired, changed) = (ids(&pickup.expired), ids(&pickup.refused));
-            Came { code: "ok".to_owned(), expired, changed, ..came }
+            let (open, expired, changed) = (ids(&pickup.open), ids(&pickup.expired), ids(&pickup.refused));
+            Came { code: "ok".to_owned(), open, expired, changed, ..came }
         }),
         What::Attach { admission, machine: n } => {
             ledger.attach(admission, &who("ann"), &machine(*n)).map(|answer| Came::answered(&answer))
         }
-        What::Started { token, machine: n } => {
-            ledger.mark_started(token, &who("ann"), &machine(*n)).map(|record| Came::of(&record))
-        }
+        What::Started { token, machine: n } => started(ledger, token, &machine(*n)).map(|record| Came::of(&record)),
         What::Append { admission, request } => {
             ledger.append(&appending(*admission, request, "more")).map(|_| plain(()))
         }
@@ -275,13 +279,21 @@ pub struct Party {
 
 impl Party {
     pub fn new(ledger: &str, policy: &std::path::Path, dies_at: Option<u64>) -> Party {
+        let dies_at = dies_at.map(|at| (DIES_AT, at.to_string()));
+        Party::with(ledger, policy, dies_at)
+    }
+
+    /// In a network namespace, if one is given, and impatient.
+    pub fn on_a_host(ledger: &str, policy: &std::path::Path, namespace: Option<&str>, wait_ms: u64) -> Party {
+        let namespace = namespace.map(|name| (NAMESPACE, name.to_owned()));
+        Party::with(ledger, policy, namespace.into_iter().chain([(WAIT_MS, wait_ms.to_string())]))
+    }
+
+    fn with(ledger: &str, policy: &std::path::Path, more: impl IntoIterator<Item = (&'static str, String)>) -> Party {
         // By this name it is this very program, also when another has been built in its place meanwhile.
         let mut command = Command::new("/proc/self/exe");
         command.args(["party::orders_are_done", "--exact", "--nocapture", "--test-threads=1"]);
-        command.env(LEDGER, ledger).env(POLICY, policy).env_remove(DIES_AT);
-        if let Some(at) = dies_at {
-            command.env(DIES_AT, at.to_string());
-        }
+        command.env(LEDGER, ledger).env(POLICY, policy).env_remove(DIES_AT).envs(more);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let (orders, answers) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
         Party { child, orders, answers }
@@ -319,6 +331,14 @@ impl Drop for Party {
     }
 }
 
+/// Puts the calling thread, and all that it starts from now on, into a network namespace.
+pub fn enter(namespace: &str) -> std::io::Result<()> {
+    use std::os::fd::AsFd;
+    let space = std::fs::File::open(format!("/run/netns/{namespace}"))?;
+    let network = rustix::thread::LinkNameSpaceType::Network;
+    Ok(rustix::thread::move_into_link_name_space(space.as_fd(), Some(network))?)
+}
+
 /// The inside of a party. Without orders from a test it checks that an order survives its way through JSON and is done.
 #[test]
 fn orders_are_done() {
@@ -331,6 +351,9 @@ fn orders_are_done() {
         assert_eq!(bench.owner(S), came.admission);
         return;
     };
+    if let Ok(namespace) = std::env::var(NAMESPACE) {
+        enter(&namespace).unwrap();
+    }
     let clock = Arc::new(AtomicU64::new(0));
     let mut options = options_of(std::env::var_os(POLICY).unwrap().into(), &clock);
     if let Ok(at) = std::env::var(DIES_AT) {
@@ -340,6 +363,9 @@ fn orders_are_done() {
                 let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
             }
         }));
+    }
+    if let Ok(wait_ms) = std::env::var(WAIT_MS) {
+        options.wait_ms = wait_ms.parse().unwrap();
     }
     let ledger = open(&address, options);
     for line in std::io::stdin().lines() {

@@ -143,6 +143,19 @@ on_both! {
         assert_eq!(code(bench.ledger.submit(&local("r2", 1, "d"))), "damaged");
     }
 
+    fn an_index_that_is_missing_is_found(bench) {
+        let Base::Schema(_) = bench.home else { return };
+        for (table, key) in [
+            ("tenure_admission", "tenure_admission_request_attempt_key"),
+            ("tenure_input", "tenure_input_request_attempt_key"),
+            ("tenure_placement", "tenure_placement_surface_generation_key"),
+        ] {
+            bench.raw(&format!("alter table {table} drop constraint {key}")).unwrap();
+            let faults = bench.ledger.fsck().unwrap();
+            assert!(faults.iter().any(|fault| fault.what.contains(key)), "{key}: {faults:?}");
+        }
+    }
+
     fn a_surface_owned_by_both_paths_is_found(bench) {
         bench.running(&local("r", 1, "d"));
         bench.raw("update tenure_surface set legacy_who = 'old', legacy_since_ms = 1").unwrap();

@@ -12,6 +12,13 @@ pub fn url() -> String {
     )
 }
 
+/// The socket that it listens on.
+pub fn socket() -> String {
+    let url = url();
+    let (_, dir) = url.split_once("host=").expect("the server is reached by a socket");
+    format!("{}/.s.PGSQL.5432", dir.split('&').next().unwrap_or_default())
+}
+
 /// A schema that is gone at the end.
 pub struct Schema {
     name: String,

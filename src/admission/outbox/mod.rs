@@ -120,8 +120,9 @@ impl Outbox {
     /// # Errors
     /// [`OutboxError`] when it cannot be kept; then nothing was.
     pub fn put(&self, header: Header, input: &[u8]) -> Result<Entry, OutboxError> {
+        let _alone = self.alone()?;
         if let Some(there) = self.find(&header.key(), Some(&header.digest))?.into_iter().next() {
-            let there = if there.state == State::Tmp { self.adopt(there)? } else { there };
+            let there = if there.state == State::Tmp { self.move_to_new(there)? } else { there };
             return self.said_again(there, header, input);
         }
         for state in State::ALL {
@@ -215,9 +216,23 @@ impl Outbox {
     /// Notes an answer on an entry and puts it where it belongs: first the note where it is, then the move, so that there
     /// is one file at every moment.
     ///
+    /// Somebody else may have sent the same meanwhile. What was taken stays with what was taken, whatever was answered
+    /// besides; an answer that leaves an entry where it was does not move it back.
+    ///
     /// # Errors
     /// [`OutboxError`] when that cannot be written; the input is still there.
     pub fn answered(&self, entry: Entry, state: State, last: LastAnswer) -> Result<Entry, OutboxError> {
+        let _alone = self.alone()?;
+        let now = self.find(&entry.key(), Some(&entry.header.digest))?.into_iter().next();
+        let now = now.ok_or_else(|| OutboxError::Gone { path: self.path_of(&entry) })?;
+        let has_moved = now.state != entry.state;
+        if has_moved && (now.state == State::Sent || state == entry.state) {
+            return Ok(now);
+        }
+        self.note(now, state, last)
+    }
+
+    fn note(&self, entry: Entry, state: State, last: LastAnswer) -> Result<Entry, OutboxError> {
         let input = self.input(&entry)?;
         let header = Header { last: Some(last), ..entry.header.clone() };
         let from = self.path_of(&entry);
@@ -237,6 +252,11 @@ impl Outbox {
     /// # Errors
     /// [`OutboxError`] when it cannot be moved.
     pub fn adopt(&self, entry: Entry) -> Result<Entry, OutboxError> {
+        let _alone = self.alone()?;
+        self.move_to_new(entry)
+    }
+
+    fn move_to_new(&self, entry: Entry) -> Result<Entry, OutboxError> {
         if entry.state == State::New {
             return Ok(entry);
         }
@@ -276,6 +296,20 @@ impl Outbox {
         Ok(private::sync_dir(&self.dir.join(entry.state.name()))?)
     }
 
+    /// Keeps all others from moving anything until the value is dropped. Reading goes on: at every moment an entry is whole
+    /// and in one place.
+    fn alone(&self) -> Result<std::fs::File, OutboxError> {
+        private::make_dir(&self.dir)?;
+        let dir = std::fs::File::open(&self.dir).map_err(io_error("open", &self.dir))?;
+        loop {
+            match rustix::fs::flock(&dir, FlockOperation::LockExclusive) {
+                Ok(()) => return Ok(dir),
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(io_error("lock", &self.dir)(errno.into()).into()),
+            }
+        }
+    }
+
     /// Writes a whole file into `tmp` and syncs it. It is locked until the value is dropped, so that nobody takes it for
     /// one whose writer is gone.
     fn write(&self, header: &Header, input: &[u8]) -> Result<Temporary, OutboxError> {
@@ -289,9 +323,7 @@ impl Outbox {
     /// Renames a file to its name in a state, beside what is there under the same name with another content, and makes it
     /// last. The same content once more takes the place of the first.
     fn settle(&self, from: &Path, state: State, header: &Header) -> Result<String, OutboxError> {
-        let plain = format!("{}.{}", header.request, header.attempt);
-        let digits: String = header.digest.to_string().chars().take(12).collect();
-        let long = format!("{plain}.{digits}");
+        let (plain, long) = names(header);
         let to = self.path(state, &plain);
         let failed = |errno: Errno| match errno {
             // Somebody else was faster with the same entry.
@@ -325,6 +357,14 @@ impl Drop for Temporary {
     }
 }
 
+/// What the file of an entry may be called: usually, and beside another content of that name.
+fn names(header: &Header) -> (String, String) {
+    let plain = format!("{}.{}", header.request, header.attempt);
+    let digits: String = header.digest.to_string().chars().take(12).collect();
+    let long = format!("{plain}.{digits}");
+    (plain, long)
+}
+
 /// Whether nobody has the file locked: its writer is gone.
 fn is_left_over(path: &Path) -> bool {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -337,9 +377,8 @@ fn is_left_over(path: &Path) -> bool {
 fn read_entry(state: State, path: &Path) -> Result<Option<Entry>, OutboxError> {
     let Some((header, _)) = file::read(path)? else { return Ok(None) };
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
-    let plain = format!("{}.{}", header.request, header.attempt);
-    let digits = name.strip_prefix(&plain).map(|rest| rest.trim_start_matches('.'));
-    if state != State::Tmp && digits.is_none_or(|digits| !header.digest.to_string().starts_with(digits)) {
+    let (plain, long) = names(&header);
+    if state != State::Tmp && name != plain && name != long {
         return Err(OutboxError::Misnamed { path: path.to_owned(), expected: plain });
     }
     Ok(Some(Entry { state, name, header }))

@@ -136,6 +136,16 @@ fn no_name_leads_out_of_the_outbox() {
     std::fs::rename(&path, outbox.dir().join("new/other.1")).unwrap();
     let strange = outbox.list(&State::ALL).unwrap().strange;
     assert!(matches!(&strange[0].1, OutboxError::Misnamed { expected, .. } if expected == "r.1"));
+    // Nor one that only begins like its own.
+    let digest = header("r", 1).digest.to_string();
+    for name in [format!("r.1{}", &digest[..4]), format!("r.1.{}", &digest[..4]), format!("r.1..{}", &digest[..12])] {
+        let named = outbox.dir().join("new").join(&name);
+        std::fs::write(&path, &text).unwrap();
+        std::fs::rename(&path, &named).unwrap();
+        let listing = outbox.list(&[State::New]).unwrap();
+        assert!(listing.entries.is_empty(), "{name}");
+        std::fs::remove_file(&named).unwrap();
+    }
     let evil = outbox.dir().parent().unwrap().join("evil.1");
     assert!(!evil.exists());
 }
@@ -159,6 +169,42 @@ fn what_is_no_entry_is_shown_and_left_alone() {
     std::fs::remove_file(&path).unwrap();
     std::os::unix::fs::symlink("/etc/passwd", &path).unwrap();
     assert_eq!(outbox.list(&State::ALL).unwrap().strange[0].1.code(), "not_a_file");
+}
+
+/// Two send the same entry, and the answers differ: whichever is noted first, the entry is in one place, and when it was
+/// taken by one of them, with what was taken.
+#[test]
+fn two_senders_leave_one_entry() {
+    let world = world();
+    let outbox = &world.outbox;
+    let all = [State::Sent, State::Refused, State::New];
+    for (first, second) in all.iter().flat_map(|first| all.iter().map(move |second| (*first, *second))) {
+        let entry = outbox.put(header("r", 1), b"a").unwrap();
+        outbox.answered(entry.clone(), first, answer("one")).unwrap();
+        let now = outbox.answered(entry, second, answer("other")).unwrap();
+        let expected = match (first, second) {
+            (State::Sent, _) | (_, State::Sent) => State::Sent,
+            (State::New, State::New) => State::New,
+            _ => State::Refused,
+        };
+        assert_eq!(states(outbox), [(expected, "r.1".to_owned())], "{first:?}, then {second:?}");
+        assert_eq!(now.state, expected);
+        outbox.drop_entry(&now).unwrap();
+    }
+    // At once, from two processes as far as the locks can tell.
+    for round in 0..200 {
+        let entry = outbox.put(header("r", 1), b"a").unwrap();
+        std::thread::scope(|scope| {
+            for (state, code) in [(State::Sent, "accepted"), (State::Refused, "busy")] {
+                let (mine, entry) = (Outbox::new(outbox.dir()), entry.clone());
+                scope.spawn(move || mine.answered(entry, state, answer(code)).unwrap());
+            }
+        });
+        assert_eq!(states(outbox), [(State::Sent, "r.1".to_owned())], "round {round}");
+        let sent = outbox.find(&header("r", 1).key(), None).unwrap().remove(0);
+        assert_eq!(sent.header.last.as_ref().map(|last| last.code.as_str()), Some("accepted"));
+        outbox.drop_entry(&sent).unwrap();
+    }
 }
 
 /// A writer that died at any step has left the input whole, or nothing: what is in `tmp` and whole can be sent.

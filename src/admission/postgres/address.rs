@@ -8,6 +8,12 @@ use postgres::{Client, Config, NoTls};
 use super::full;
 use crate::admission::refusal::LedgerError;
 
+/// What the library has when the address says nothing about probes of a silent connection.
+const LIBRARY_IDLE: Duration = Duration::from_secs(7200);
+
+/// Between two probes; the system counts in seconds.
+const PROBE: Duration = Duration::from_secs(1);
+
 /// The address of a server, checked.
 pub(super) struct Address {
     config: Config,
@@ -32,6 +38,10 @@ impl Address {
         }
         if config.get_tcp_user_timeout().is_none() {
             config.tcp_user_timeout(wait * 2);
+        }
+        if config.get_keepalives_idle() == LIBRARY_IDLE {
+            // Whoever waits for an answer has nothing on its way, so only a probe tells that the wire is cut.
+            config.keepalives_idle(wait.max(PROBE)).keepalives_interval(PROBE);
         }
         if config.get_application_name().is_none() {
             config.application_name("tenure");

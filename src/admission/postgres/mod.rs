@@ -23,6 +23,15 @@ use super::sql::{Database, End, Listener, Mode, Probe, Row, Trouble, Tx, Value, 
 use super::store::{Options, Store};
 use address::Address;
 
+/// What no code path can break, as long as the database has it.
+const UNIQUE: [&str; 5] = [
+    "tenure_one_unfinished",
+    "tenure_one_waiting",
+    "tenure_admission_request_attempt_key",
+    "tenure_input_request_attempt_key",
+    "tenure_placement_surface_generation_key",
+];
+
 /// What `wake` is heard on.
 const CHANNEL: &str = "tenure_work";
 
@@ -129,7 +138,7 @@ impl Database for Postgres {
     fn self_check(&self) -> Result<Vec<String>, Trouble> {
         self.transact(Mode::Read, &mut |tx| {
             let mut found = Vec::new();
-            for index in ["tenure_one_unfinished", "tenure_one_waiting", "tenure_admission_request_attempt_key"] {
+            for index in UNIQUE {
                 let sql = "select count(*) from pg_index where indexrelid = to_regclass($1::text) and indisvalid and indisunique";
                 let rows = tx.query(sql, &[Value::Text(index.to_owned())])?;
                 if rows.first().and_then(|row| row.first()) != Some(&Value::Int(1)) {

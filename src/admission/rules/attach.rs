@@ -1,7 +1,6 @@
 //! Credentials: a new one for the destination, checking one, and the start that uses it.
 
 use super::*;
-use crate::admission::names::AdmId;
 
 /// A new credential for an open admission. Only its destination gets one, and only while its placement stands.
 pub(in crate::admission) fn attach(
@@ -60,16 +59,17 @@ pub(super) fn is_newest(record: &Record, grant: &Grant) -> Result<(), Refusal> {
     Err(Refusal::Credential { why: "has been cut or replaced by a newer one" })
 }
 
-/// Machine, then token: a copy on another machine is told that it is elsewhere, whatever the token says (A32).
-pub(super) fn belongs(
-    record: &Record,
-    grant: &Grant,
-    caller: &MachineId,
-    named: Option<&AdmId>,
-) -> Result<(), Refusal> {
-    if grant.admission != record.admission || named.is_some_and(|id| *id != record.admission) {
-        return Err(Refusal::Credential { why: "is for another admission" });
+/// Whether the credential is one of this admission.
+fn is_for(record: &Record, grant: &Grant) -> Result<(), Refusal> {
+    if grant.admission == record.admission {
+        return Ok(());
     }
+    Err(Refusal::Credential { why: "is for another admission" })
+}
+
+/// Machine, then token: a copy on another machine is told that it is elsewhere, whatever the token says (A32).
+pub(super) fn belongs(record: &Record, grant: &Grant, caller: &MachineId) -> Result<(), Refusal> {
+    is_for(record, grant)?;
     is_destination(record, caller)?;
     if grant.machine != *caller || grant.generation != record.destination.generation {
         return Err(Refusal::Credential { why: "does not say what the admission says" });
@@ -96,7 +96,7 @@ pub(in crate::admission) fn check(
     if record.phase == Phase::Closed {
         return Err(is_closed(record));
     }
-    belongs(record, grant, caller, None)?;
+    belongs(record, grant, caller)?;
     is_admitted(record)?;
     is_newest(record, grant)?;
     in_time(grant, now_ms)?;
@@ -107,6 +107,9 @@ pub(in crate::admission) fn check(
 }
 
 /// The command is about to run. At a place that has changed it does not, and the admission ends with that (A27).
+///
+/// The same credential again: the first answer was lost, and nothing runs yet. So all that the first call needed must still
+/// hold (A17, A27, A33), and then it is answered again; when it does not, nothing is ended, for by the record it runs.
 pub(in crate::admission) fn start(
     record: &Record,
     grant: &Grant,
@@ -127,33 +130,44 @@ fn start_quietly(
     ground: &Ground,
     scene: &Scene<'_>,
 ) -> Ruling<Record> {
+    // Before anything is said about an admission that was named by mistake.
+    is_for(record, grant)?;
     if record.phase == Phase::Closed {
         return Err(is_closed(record).into());
     }
-    belongs(record, grant, caller, None)?;
+    belongs(record, grant, caller)?;
     is_admitted(record)?;
-    if record.phase == Phase::Started {
-        // The answer to the same call may have been lost.
-        if record.started_attach == Some(grant.attach_number) {
-            return Ok(Ruled::new(record.clone(), []));
-        }
+    let is_again = record.phase == Phase::Started;
+    if is_again && record.started_attach != Some(grant.attach_number) {
         return Err(Refusal::AlreadyStarted { record: Box::new(record.clone()), again: true }.into());
     }
+    // What ends an admission, or lets a command run, is done by a credential that is good.
+    is_newest(record, grant)?;
+    in_time(grant, scene.now_ms)?;
     if !ground.stands(record) {
-        let reason = Some("placement_changed".to_owned());
-        let ended = closed(record, Kind::FailedBeforeStart, "the check before the start", reason, scene.now_ms);
-        return Err(Halt::Refused { refusal: moved(&ended), writes: vec![Write::Update(Box::new(ended))] });
+        return Err(at_a_changed_place(record, scene));
     }
     if record.stop_ms.is_some() {
         return Err(Refusal::Stopping { record: Box::new(record.clone()) }.into());
     }
-    is_newest(record, grant)?;
-    in_time(grant, scene.now_ms)?;
     scene.allowed(facts_of(record, subject, Occasion::Start))?;
+    if is_again {
+        return Ok(Ruled::new(record.clone(), []));
+    }
     let mut record = record.clone();
     record.phase = Phase::Started;
     record.started_ms = Some(scene.now_ms);
     record.started_attach = Some(grant.attach_number);
     let write = Write::Update(Box::new(record.clone()));
     Ok(Ruled::new(record, [write]))
+}
+
+/// Nothing starts there any more: what has not started ends here.
+fn at_a_changed_place(record: &Record, scene: &Scene<'_>) -> Halt {
+    if record.phase == Phase::Started {
+        return moved(record).into();
+    }
+    let reason = Some("placement_changed".to_owned());
+    let ended = closed(record, Kind::FailedBeforeStart, "the check before the start", reason, scene.now_ms);
+    Halt::Refused { refusal: moved(&ended), writes: vec![Write::Update(Box::new(ended))] }
 }

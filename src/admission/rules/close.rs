@@ -5,7 +5,6 @@
 
 use super::attach::{belongs, is_newest};
 use super::*;
-use crate::admission::names::AdmId;
 use crate::admission::request::{Closing, REASON_BYTES_MAX};
 
 /// Who closes it, with the token already read.
@@ -18,7 +17,6 @@ pub(in crate::admission) enum Closer<'a> {
 
 pub(in crate::admission) fn close(
     record: &Record,
-    named: &AdmId,
     by: &Closer<'_>,
     closing: &Closing,
     ground: &Ground,
@@ -26,10 +24,10 @@ pub(in crate::admission) fn close(
 ) -> Ruling<Record> {
     fits_the_closer(by, closing)?;
     if let Closer::Destination { grant, caller } = by {
-        belongs(record, grant, caller, Some(named))?;
+        belongs(record, grant, caller)?;
     }
     if record.phase == Phase::Closed {
-        return closed_before(record, closing, ground);
+        return closed_before(record, by, closing, ground);
     }
     let ended = |by: &str| closed(record, closing.kind, by, closing.reason.clone(), scene.now_ms);
     let mut record_now = match by {
@@ -119,17 +117,18 @@ fn fits_the_phase(record: &Record, kind: Kind) -> Result<(), Refusal> {
     if fits { Ok(()) } else { Err(Refusal::WrongClosing { record: Box::new(record.clone()), kind }) }
 }
 
-/// The first closing stands. Said again it is answered again; said otherwise it is refused, with the owner since then
-/// where there is one.
-fn closed_before(record: &Record, closing: &Closing, ground: &Ground) -> Ruling<Record> {
-    if record.closing == Some(closing.kind) {
-        return Ok(Ruled::new(record.clone(), []));
-    }
+/// The first closing stands. Said again it is answered again; said otherwise it is refused. A destination that closes what
+/// has another owner by now is late, whatever it says: it is told that first (race 28).
+fn closed_before(record: &Record, by: &Closer<'_>, closing: &Closing, ground: &Ground) -> Ruling<Record> {
     let owner = ground.owner.as_ref().map(|owner| owner.admission.to_string());
     let legacy = ground.surface.as_ref().and_then(|row| row.legacy.as_ref()).map(|legacy| legacy.who.to_string());
-    match owner.or(legacy) {
-        Some(owner) => Err(Refusal::NotOwner { surface: record.surface.clone(), owner: Some(owner) }.into()),
-        None => Err(is_closed(record).into()),
+    match (by, owner.or(legacy)) {
+        (Closer::Destination { .. }, Some(owner)) => {
+            let (surface, record) = (record.surface.clone(), Some(Box::new(record.clone())));
+            Err(Refusal::NotOwner { surface, owner: Some(owner), record }.into())
+        }
+        _ if record.closing == Some(closing.kind) => Ok(Ruled::new(record.clone(), [])),
+        _ => Err(is_closed(record).into()),
     }
 }
 

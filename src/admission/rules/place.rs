@@ -140,7 +140,7 @@ pub(in crate::admission) fn legacy_drop(surface: &SurfaceKey, who: &Subject, gro
         Some(legacy) if legacy.who == *who => Ok(Ruled::new((), [Write::Legacy(surface.clone(), None)])),
         other => {
             let owner = other.as_ref().map(|legacy| legacy.who.to_string());
-            Err(Refusal::NotOwner { surface: surface.clone(), owner }.into())
+            Err(Refusal::NotOwner { surface: surface.clone(), owner, record: None }.into())
         }
     }
 }

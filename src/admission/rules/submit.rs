@@ -161,8 +161,9 @@ fn follows(request: &Request, key: &AttemptKey, standing: &Standing) -> Result<(
     if let Some(previous) = key.attempt.previous() {
         let earlier = AttemptKey { request: key.request.clone(), attempt: previous };
         let Some(record) = &standing.previous else { return Err(Refusal::PreviousUnknown { key: earlier }) };
-        // An attempt is another try of the same; the digest does not cover its number.
-        if record.digest != request.digest {
+        // An attempt is another try of the same start, with what has to be different for it: another pinned machine after a
+        // move, the command with its name spelt right. On another surface it is another start.
+        if record.surface != request.surface {
             return Err(Refusal::Conflict { key: earlier, admission: Some(record.admission) });
         }
         let record = Box::new(record.clone());

@@ -54,7 +54,8 @@ fn holds(case: &Case, verb: Verb, came: &Came) {
     assert_eq!(fsck(&after(case, &came.writes)), [], "{}", at());
     if let Some(refusal) = &came.refused {
         // A start at a place that has changed is the one refusal that ends something.
-        let ends = verb == Verb::Start && refusal.code() == "placement_changed";
+        let ends = verb == Verb::Start && refusal.code() == "placement_changed" && case.state == State::Admitted;
+        assert!(!ends || case.token == Token::Good, "{}", at());
         assert_eq!(changes_rows(came), ends, "{}", at());
     }
     if let Some(grant) = &came.grant {

@@ -428,7 +428,7 @@ fn run_on(case: &Case, verb: Verb, record: &Record, ground: &Ground, machine: &M
     let eve: Subject = "eve".parse().unwrap();
     let closing = |kind| Closing { kind, exit_code: None, reason: Some("it is so".to_owned()) };
     let ended = |by: Closer<'_>, kind: Kind| {
-        let rule = |scene: &Scene<'_>| close(record, &record.admission, &by, &closing(kind), ground, scene);
+        let rule = |scene: &Scene<'_>| close(record, &by, &closing(kind), ground, scene);
         settle(case, rule, |record: Record| (format!("closed: {}", record.closing.unwrap()), None))
     };
     match verb {

@@ -90,9 +90,15 @@ impl<D: Database> Ledger for Store<D> {
         self.answer(record, false, Some(&grant))
     }
 
-    fn mark_started(&self, token: &str, subject: &Subject, caller: &MachineId) -> Result<Record, Refusal> {
+    fn mark_started(
+        &self,
+        admission: &AdmId,
+        token: &str,
+        subject: &Subject,
+        caller: &MachineId,
+    ) -> Result<Record, Refusal> {
         let grant = self.options.seal.open(token)?;
-        self.decide_on(&grant.admission, &mut |_, record, ground, scene| {
+        self.decide_on(admission, &mut |_, record, ground, scene| {
             Ok(rules::start(record, &grant, subject, caller, ground, scene))
         })
     }
@@ -138,7 +144,7 @@ impl<D: Database> Ledger for Store<D> {
             closing.reason = Some(reason.clone());
         }
         self.decide_on(admission, &mut |_, record, ground, scene| {
-            Ok(rules::close(record, admission, &closer, &closing, ground, scene))
+            Ok(rules::close(record, &closer, &closing, ground, scene))
         })
     }
 
@@ -150,7 +156,7 @@ impl<D: Database> Ledger for Store<D> {
             };
             let ground = read::ground(tx, &record.surface, true)?;
             let closer = Closer::Submitter(subject);
-            Ok(rules::close(&record, &record.admission, &closer, &closing, &ground, scene))
+            Ok(rules::close(&record, &closer, &closing, &ground, scene))
         })
     }
 

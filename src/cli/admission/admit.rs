@@ -5,8 +5,8 @@ use tenure::admission::{Entrance, Phase, Refusal};
 use super::desk::Desk;
 use super::refusal::refused;
 use super::render;
-use super::request::AskArgs;
-use super::send::keep_and_send;
+use super::request::{AskArgs, Asked};
+use super::send::keep_and_send_for_here;
 use super::submit::Answered;
 use crate::cli::exit::{CliError, Exit};
 
@@ -24,11 +24,17 @@ pub struct AdmitArgs {
     command: Vec<String>,
 }
 
+impl AdmitArgs {
+    /// What is to be sent.
+    pub fn asked(self) -> Result<Asked, CliError> {
+        self.ask.header(Entrance::Local, self.command, None, false)
+    }
+}
+
 /// Runs the verb.
 pub fn run(desk: &Desk<'_>, args: AdmitArgs) -> Result<Exit, CliError> {
-    desk.must_issue()?;
-    let (header, input) = args.ask.header(Entrance::Local, args.command, None, false)?;
-    let answer = keep_and_send(desk, header, &input)?;
+    let (header, input) = args.asked()?;
+    let answer = keep_and_send_for_here(desk, header, &input)?;
     if answer.phase() == Phase::Closed {
         return Err(refused(Refusal::Closed { record: Box::new(answer.record) }));
     }

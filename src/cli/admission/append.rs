@@ -9,7 +9,7 @@ use tenure::admission::{AdmId, Attempt, Entrance, Input, Refusal, RequestId, Sur
 
 use super::desk::{Desk, wall_ms};
 use super::refusal::{outbox_error, refused};
-use super::request::{fresh_request, read_input};
+use super::request::{Asked, fresh_request, read_input};
 use super::send::send_append;
 use crate::cli::exit::{CliError, Exit};
 
@@ -44,13 +44,22 @@ impl<'a> Appended<'a> {
     }
 }
 
+impl AppendArgs {
+    /// What is to be sent.
+    pub fn asked(self) -> Result<Asked, CliError> {
+        let input = read_input(&self.input)?;
+        let request = self.request.map_or_else(fresh_request, Ok)?;
+        let header = header(request, self.admission, &input)?;
+        Ok((header, input))
+    }
+}
+
 /// Runs the verb.
 pub fn run(desk: &Desk<'_>, args: AppendArgs) -> Result<Exit, CliError> {
-    let input = read_input(&args.input)?;
-    let request = args.request.map_or_else(fresh_request, Ok)?;
-    let header = header(request, args.admission, &input)?;
+    let admission = args.admission;
+    let (header, input) = args.asked()?;
     let entry = desk.outbox.put(header, &input).map_err(outbox_error)?;
-    let taken = send_append(desk, entry, args.admission)?;
+    let taken = send_append(desk, entry, admission)?;
     desk.changed(&Appended::of(&taken), || format!("{} input {}\n", taken.admission, taken.number))
 }
 

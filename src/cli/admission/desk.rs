@@ -4,7 +4,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 use tenure::admission::open::{self, Address, Times};
-use tenure::admission::{Home, Identity, Ledger, MachineId, MachineLabel, MachineRef, Outbox, Refusal, Subject};
+use tenure::admission::{
+    Home, Identity, Ledger, MachineId, MachineLabel, MachineRef, Outbox, Refusal, SealKeys, Subject,
+};
 
 use super::refusal::{self, key_error, refused};
 use crate::cli::args;
@@ -33,6 +35,24 @@ pub struct DeskArgs {
     credential: Option<u64>,
 }
 
+impl DeskArgs {
+    /// What `--machine` says.
+    pub fn machine(&self) -> Option<MachineRef> {
+        self.machine.clone()
+    }
+}
+
+/// What a verb needs to make and read credentials.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// Nothing: it looks at what is kept on this machine.
+    Nothing,
+    /// The keys.
+    Keys,
+    /// The keys of several hosts, which are made when there are none.
+    NewKeys,
+}
+
 /// Who acts when `--machine` does not say.
 const MACHINE_VAR: &str = "TENURE_MACHINE";
 
@@ -49,12 +69,16 @@ pub struct Desk<'a> {
 }
 
 impl<'a> Desk<'a> {
-    /// Opens the ledger; `making` makes the keys of several hosts.
-    pub fn open(context: &'a Context, args: DeskArgs, making: bool) -> Result<Desk<'a>, CliError> {
+    /// Opens the ledger.
+    pub fn open(context: &'a Context, args: DeskArgs, need: Need) -> Result<Desk<'a>, CliError> {
         let home = Home::from_env(context.dir.clone());
         let address = Address::read(args.ledger.as_deref(), &home);
         let subject: Subject = Home::user().parse().map_err(|bad| refused(Refusal::Name(bad)))?;
-        let keys = open::seal_keys(&home, &address, making).map_err(refusal::open_error)?;
+        let keys = match need {
+            Need::Nothing => SealKeys::Absent,
+            Need::Keys => open::seal_keys(&home, &address, false).map_err(refusal::open_error)?,
+            Need::NewKeys => open::seal_keys(&home, &address, true).map_err(refusal::open_error)?,
+        };
         let times = Times { wait_ms: args.timeout, credential_ms: args.credential };
         let can_issue = keys.can_issue();
         let ledger = open::open(&home, &address, keys, subject.clone(), &times).map_err(refusal::open_error)?;

@@ -29,8 +29,10 @@ mod token;
 
 use super::context::Context;
 use super::exit::{CliError, Exit};
-use desk::{Desk, DeskArgs};
+use desk::{Desk, DeskArgs, Need};
 pub use gate::NodeGate;
+use request::Asked;
+use tenure::admission::{Home, MachineRef};
 
 const AFTER_HELP: &str = "\
 A first round, on one machine:
@@ -85,10 +87,38 @@ enum Verb {
     Fsck(fsck::FsckArgs),
 }
 
+impl Verb {
+    fn need(&self) -> Need {
+        match self {
+            Verb::Migrate(_) => Need::NewKeys,
+            Verb::Outbox(verb) => verb.need(),
+            _ => Need::Keys,
+        }
+    }
+
+    /// What is kept before it is sent, if the verb sends anything.
+    fn asked(self, pinned: Option<MachineRef>) -> Option<Result<Asked, CliError>> {
+        match self {
+            Verb::Submit(args) => Some(args.asked(pinned)),
+            Verb::Start(args) => Some(args.asked()),
+            Verb::Admit(args) => Some(args.asked()),
+            Verb::Append(args) => Some(args.asked()),
+            _ => None,
+        }
+    }
+}
+
 /// Runs the verb.
 pub fn run(context: &Context, args: AdmissionArgs) -> Result<Exit, CliError> {
-    let making = matches!(args.verb, Verb::Migrate(_));
-    let desk = Desk::open(context, args.desk, making)?;
+    let pinned = args.desk.machine();
+    let desk = match Desk::open(context, args.desk, args.verb.need()) {
+        Ok(desk) => desk,
+        // What somebody wants to start is kept, whatever is the matter with the ledger.
+        Err(error) => match args.verb.asked(pinned) {
+            Some(asked) => return Err(send::keep_unsent(&Home::from_env(context.dir.clone()), asked?, error)),
+            None => return Err(error),
+        },
+    };
     match args.verb {
         Verb::Surface(verb) => surface::run(&desk, verb),
         Verb::Place(args) => place::run(&desk, args),

@@ -9,7 +9,7 @@ use tenure::admission::outbox::{Entry, State};
 use tenure::admission::{Attempt, AttemptKey, Entrance, RequestId};
 
 use super::append::Appended;
-use super::desk::{Desk, wall_ms};
+use super::desk::{Desk, Need, wall_ms};
 use super::refusal::outbox_error;
 use super::render;
 use super::request::read_input;
@@ -66,6 +66,13 @@ pub enum OutboxVerb {
         #[arg(long, conflicts_with = "which")]
         sent: bool,
     },
+}
+
+impl OutboxVerb {
+    /// Only sending has to do with the ledger.
+    pub const fn need(&self) -> Need {
+        if matches!(self, OutboxVerb::Send { .. }) { Need::Keys } else { Need::Nothing }
+    }
 }
 
 #[derive(Serialize)]

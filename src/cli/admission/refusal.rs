@@ -88,7 +88,7 @@ fn fields(refusal: &Refusal) -> Map<String, Value> {
             fields.insert("surface".to_owned(), json!(surface));
             fields.insert("owner".to_owned(), json!(who));
         }
-        Refusal::NotOwner { surface, owner } => {
+        Refusal::NotOwner { surface, owner, .. } => {
             fields.insert("surface".to_owned(), json!(surface));
             fields.insert("owner".to_owned(), json!(owner));
         }

@@ -36,6 +36,9 @@ pub struct AskArgs {
     pub after: Option<AttemptKey>,
 }
 
+/// What is kept in the outbox, and the input.
+pub type Asked = (Header, Vec<u8>);
+
 /// An admission as a person names it: by its id, or by its request.
 #[derive(Clone, Debug)]
 pub enum Named {
@@ -75,7 +78,7 @@ impl AskArgs {
         command: Vec<String>,
         pinned: Option<MachineRef>,
         replace: bool,
-    ) -> Result<(Header, Vec<u8>), CliError> {
+    ) -> Result<Asked, CliError> {
         let input = match &self.input {
             Some(path) => read_input(path)?,
             None => Vec::new(),

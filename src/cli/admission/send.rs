@@ -1,16 +1,37 @@
 //! Sending: into the outbox first, then to the ledger, then the entry goes where the answer says (A54, A56).
 
 use tenure::admission::outbox::{Entry, Header, LastAnswer, OutboxError, State};
-use tenure::admission::{AdmId, Answer, Append, Entrance, IfWaiting, Input, Refusal, Request};
+use tenure::admission::{AdmId, Answer, Append, Entrance, Home, IfWaiting, Input, Outbox, Refusal, Request};
 
 use super::desk::{Desk, wall_ms};
 use super::refusal::{is_undecided, outbox_error, refused};
+use super::request::Asked;
 use crate::cli::exit::CliError;
 
 /// Keeps the input and sends it.
 pub fn keep_and_send(desk: &Desk<'_>, header: Header, input: &[u8]) -> Result<Answer, CliError> {
     let entry = desk.outbox.put(header, input).map_err(outbox_error)?;
     send(desk, entry)
+}
+
+/// The same for what runs here, which needs a credential.
+pub fn keep_and_send_for_here(desk: &Desk<'_>, header: Header, input: &[u8]) -> Result<Answer, CliError> {
+    if let Err(error) = desk.must_issue() {
+        return Err(keep_unsent(&desk.home, (header, input.to_vec()), error));
+    }
+    keep_and_send(desk, header, input)
+}
+
+/// Keeps what cannot even be sent from here as it is, with the reason; the answer is the trouble, which says so.
+pub fn keep_unsent(home: &Home, (header, input): Asked, error: CliError) -> CliError {
+    let outbox = Outbox::new(home.outbox());
+    let Ok(entry) = outbox.put(header, &input) else { return error };
+    let (state, key) = (entry.state, entry.key());
+    // The input is there; the note is for whoever lists it.
+    let _ = outbox.answered(entry, state, last_of(error.code(), error.message()));
+    let kept = format!("the input is kept: `tenure adm outbox send {key}` sends it again");
+    let hint = error.hint().map_or_else(|| kept.clone(), |hint| format!("{hint}; {kept}"));
+    error.with_field("outbox", key.to_string()).with_hint(hint)
 }
 
 /// Sends an entry that asks for an admission.

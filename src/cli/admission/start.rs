@@ -7,9 +7,9 @@ use tenure::admission::{Answer, Entrance, Phase, Refusal};
 use super::desk::Desk;
 use super::refusal::refused;
 use super::render;
-use super::request::AskArgs;
+use super::request::{AskArgs, Asked};
 use super::run::{Job, execute};
-use super::send::keep_and_send;
+use super::send::keep_and_send_for_here;
 use crate::cli::args;
 use crate::cli::exit::{CliError, Exit};
 use crate::cli::out;
@@ -56,13 +56,18 @@ impl GraceArg {
     }
 }
 
+impl StartArgs {
+    /// What is to be sent.
+    pub fn asked(self) -> Result<Asked, CliError> {
+        self.ask.header(Entrance::Local, self.command, None, false)
+    }
+}
+
 /// Runs the verb.
 pub fn run(desk: &Desk<'_>, args: StartArgs) -> Result<Exit, CliError> {
-    desk.must_issue()?;
-    let grace = args.grace.duration();
-    let command = args.command.clone();
-    let (header, input) = args.ask.header(Entrance::Local, args.command, None, false)?;
-    let answer = keep_and_send(desk, header, &input)?;
+    let (grace, command) = (args.grace.duration(), args.command.clone());
+    let (header, input) = args.asked()?;
+    let answer = keep_and_send_for_here(desk, header, &input)?;
     start(desk, answer, &Job { command: &command, input: &input, grace })
 }
 

@@ -1,11 +1,11 @@
 //! `submit`: leaves a row for the destination, which is written on it now and never moved.
 
 use serde::Serialize;
-use tenure::admission::{Answer, Entrance};
+use tenure::admission::{Answer, Entrance, MachineRef};
 
 use super::desk::Desk;
 use super::render::{self, View};
-use super::request::AskArgs;
+use super::request::{AskArgs, Asked};
 use super::send::keep_and_send;
 use crate::cli::exit::{CliError, Exit};
 
@@ -57,10 +57,17 @@ impl<'a> Answered<'a> {
     }
 }
 
+impl SubmitArgs {
+    /// What is to be sent.
+    pub fn asked(self, pinned: Option<MachineRef>) -> Result<Asked, CliError> {
+        let replace = self.if_waiting == IfWaiting::Replace;
+        self.ask.header(Entrance::Queue, self.command, pinned, replace)
+    }
+}
+
 /// Runs the verb.
 pub fn run(desk: &Desk<'_>, args: SubmitArgs) -> Result<Exit, CliError> {
-    let replace = args.if_waiting == IfWaiting::Replace;
-    let (header, input) = args.ask.header(Entrance::Queue, args.command, desk.machine.clone(), replace)?;
+    let (header, input) = args.asked(desk.machine.clone())?;
     let answer = keep_and_send(desk, header, &input)?;
     desk.changed(&Answered::receipt(&answer), || render::line(&answer.record))
 }

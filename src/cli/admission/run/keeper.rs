@@ -104,8 +104,8 @@ impl<'d, 'a> Keeper<'d, 'a> {
 
     /// Records that the command is about to run.
     pub fn mark_started(&mut self) -> Result<(), Refusal> {
-        let ledger = &self.desk.ledger;
-        self.record = ledger.mark_started(&self.credential.token, &self.desk.subject, &self.machine)?;
+        let (ledger, id, token) = (&self.desk.ledger, self.record.admission, &self.credential.token);
+        self.record = ledger.mark_started(&id, token, &self.desk.subject, &self.machine)?;
         Ok(())
     }
 
@@ -271,10 +271,22 @@ impl<'d, 'a> Keeper<'d, 'a> {
             // It has ended in the ledger already; nothing is left to tell.
             Err(refusal @ (Refusal::Closed { .. } | Refusal::NotOwner { .. })) => {
                 self.clean_up();
-                Err(refusal)
+                match refusal.record().filter(|record| self.is_ours(record, kind)) {
+                    Some(record) => {
+                        self.record = record.clone();
+                        Ok(())
+                    }
+                    None => Err(refusal),
+                }
             }
             Err(refusal) => Err(refusal),
         }
+    }
+
+    /// Whether it is closed by what was said from here: the answer to that was lost, and the surface has been taken since.
+    fn is_ours(&self, record: &Record, kind: Kind) -> bool {
+        let by = format!("machine {}", self.machine);
+        record.closing == Some(kind) && record.closed_by.as_ref() == Some(&by)
     }
 
     fn clean_up(&mut self) {

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use crossbeam::channel::select;
 use tenure::admission::home::STATE_DIR_VAR;
 use tenure::admission::runs::RunFiles;
-use tenure::admission::{Answer, Closing, Credential, Kind, MachineId, Record, Refusal};
+use tenure::admission::{Answer, Closing, Credential, Kind, LedgerError, MachineId, Record, Refusal};
 use tenure::run::Interrupt;
 
 use super::desk::Desk;
@@ -60,7 +60,13 @@ pub fn execute(desk: &Desk<'_>, machine: MachineId, answer: Answer, job: &Job<'_
         Err((code, reason)) => return Err(keeper.never_started(code, "cannot_run", &reason)),
     };
     if let Err(refusal) = mark_started(&mut keeper) {
-        if created && matches!(refusal, Refusal::Denied { .. } | Refusal::Stopping { .. }) {
+        let at_an_end = match &refusal {
+            Refusal::Denied { .. } | Refusal::Stopping { .. } => created,
+            // The check before the start ends it itself, but for a credential that has run out by then.
+            Refusal::PlacementChanged { record, .. } => record.as_ref().is_some_and(|record| record.is_open()),
+            _ => false,
+        };
+        if at_an_end {
             keeper.close_unstarted(refusal.code());
         }
         return Err(refused(refusal));
@@ -105,11 +111,17 @@ fn find(name: &Path, place: &Path) -> Option<PathBuf> {
 }
 
 /// Records the start. Somebody who sends the same request at the same time gets a newer credential, and only the newest
-/// is good: the one that is told so makes a newer one again, until one of the two has started.
+/// is good: the one that is told so makes a newer one again, until one of the two has started. When the answer is lost, the
+/// same credential asks again: left alone, it might be recorded as started with nothing that runs.
 fn mark_started(keeper: &mut Keeper<'_, '_>) -> Result<(), Refusal> {
+    let mut pause = Duration::from_millis(200);
     for _ in 0..START_TRIES {
         match keeper.mark_started() {
             Err(Refusal::Credential { .. }) => keeper.attach()?,
+            Err(Refusal::Unknown { .. } | Refusal::Unusable(LedgerError::Unreachable { .. })) => {
+                std::thread::sleep(pause);
+                pause *= 2;
+            }
             other => return other,
         }
     }
