@@ -187,6 +187,22 @@ fn a_late_start_of_a_lease_leaves_a_later_claim_alone() {
 }
 
 #[test]
+fn a_late_start_of_a_lease_keeps_what_a_renewal_was_promised() {
+    explore(|| {
+        let world = World::new(1, &[]);
+        world.make_claimed(1, 0);
+        let (renewed, ()) = race(
+            &world,
+            // The same holder once more, which asked again and was answered with its claim.
+            |w| w.core().renew_lease(0, w.word(0), Lease { lease_ms: 1_000, now_ms: 600 }).unwrap(),
+            |w| w.core().start_lease(1, 0, 1, Lease { lease_ms: 1_000, now_ms: 1 }).unwrap(),
+        );
+        assert!(renewed);
+        assert!(world.core().reclaim(0, 1_500, None).unwrap().is_none(), "it was renewed until 1600");
+    });
+}
+
+#[test]
 fn a_look_through_the_leases_is_not_put_off_past_a_deadline() {
     explore(|| {
         let world = World::new(1, &[]);

@@ -126,7 +126,15 @@ impl<'m> Core<'m> {
                 Holding::UnderWay { .. } | Holding::Idle => {}
             }
             let old = node.load(Ordering::Acquire);
+            if mine == Some(reserved) && old.holder() == Some(who.slot) && old.generation() == reserved.generation() {
+                // Made into a claim since the holder's word was judged.
+                continue;
+            }
             if let Some(refused) = self.refused(who, slot, old, wanted, lease, &seen)? {
+                // Refused for what the node is while the holder was what it was judged to be, and not what it has become.
+                if holder.load(Ordering::Acquire) != reserved {
+                    continue;
+                }
                 // A reservation of this call that is not followed up must not be made into a claim by somebody later.
                 let left = mine == Some(reserved) && old.is_open() && old.generation() + 1 == reserved.generation();
                 if left && refused == Attempt::Moved {
@@ -246,7 +254,9 @@ impl<'m> Core<'m> {
         } else if let Some(until_ms) = self.node(slot)?.left_alone_until_ms(word).filter(|&t| lease.now_ms < t) {
             Some(Attempt::NotBefore { until_ms })
         } else if self.is_group_full(slot, seen)? {
-            Some(Attempt::GroupFull)
+            // The seats were counted after the word was read: by now the node itself may have one of them.
+            let stands = self.node(slot)?.word.load(Ordering::Acquire) == word;
+            Some(if stands { Attempt::GroupFull } else { Attempt::Moved })
         } else {
             None
         };

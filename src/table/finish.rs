@@ -34,8 +34,8 @@ pub(crate) enum By {
 pub(crate) enum End {
     /// It has ended. `out_of_order`: before its dependencies, so the chains above it have become shorter.
     Ended { out_of_order: bool },
-    /// It failed, and is open again for another attempt.
-    ToRetry { word: NodeWord },
+    /// It failed after so many attempts, and is open again for another.
+    ToRetry { word: NodeWord, attempts: u64 },
     /// It had ended this way already.
     Already,
     /// It had ended another way.
@@ -99,6 +99,7 @@ impl Core<'_> {
             let in_order = self.all_satisfied(seen, slot)?;
             let fails = outcome == Outcome::Failed && old.holder().is_some() && seen.policy(slot).max_attempts() > 0;
             let after = if fails { Some(seen.after_attempt(slot, old)) } else { None };
+            let attempts = seen.attempts(slot, old);
             let matters = outcome != Outcome::Done && self.failure_matters(seen, slot);
             if !seen.is_whole() {
                 return Ok(End::Moved);
@@ -108,7 +109,7 @@ impl Core<'_> {
             }
             if let Some(again @ After::Again { .. }) = after {
                 match self.hand_back(slot, old, again, seen)? {
-                    Some(word) => return Ok(End::ToRetry { word }),
+                    Some(word) => return Ok(End::ToRetry { word, attempts }),
                     None => continue,
                 }
             }

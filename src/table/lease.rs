@@ -49,8 +49,8 @@ pub(crate) struct Taken {
 }
 
 impl Core<'_> {
-    /// Starts the lease of the claim of `slot` at `generation` by `holder`, as the claimer: whatever others have started on
-    /// its behalf gives way, unless it was closed already.
+    /// Starts the lease of the claim of `slot` at `generation` by `holder`, as the claimer. What others have started on its
+    /// behalf, or renewed under its name, gives way if it is shorter: whoever was told that it has a lease keeps it.
     #[inline]
     pub(crate) fn start_lease(&self, holder: u16, slot: u16, generation: u64, lease: Lease) -> Result<(), Stop> {
         let node = self.node(slot)?;
@@ -63,7 +63,8 @@ impl Core<'_> {
             let seen = node.lease.load(Ordering::Acquire);
             let word = node.word.load(Ordering::Acquire);
             let stands = word.generation() == generation && word.holder() == Some(holder);
-            if !stands || (seen.is_of(generation) && seen.is_closed()) {
+            let is_enough = seen.is_closed() || seen.deadline_ms() >= running.deadline_ms();
+            if !stands || (seen.is_of(generation) && is_enough) {
                 return Ok(());
             }
             // Release: pairs with the Acquire of whoever judges the lease, which sees its length.

@@ -64,7 +64,13 @@ impl Core<'_> {
         let node = self.node(slot)?;
         let delay_ms = match after {
             After::Failed => {
-                node.end.store(EndWord::new(old.generation(), now_ms), Ordering::Relaxed);
+                // Before the word, as in `try_end`: a time that was noted for a later end is not overwritten.
+                let noted = node.end.load(Ordering::Acquire);
+                if node.word.load(Ordering::Acquire) == old {
+                    // Lost: a time for the same end, or a later one.
+                    let ends = EndWord::new(old.generation(), now_ms);
+                    let _ = node.end.compare_exchange(noted, ends, Ordering::AcqRel, Ordering::Relaxed);
+                }
                 return Ok(Some(old.ended(Outcome::Failed, None)));
             }
             After::Again { delay_ms } => delay_ms,

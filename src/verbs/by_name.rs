@@ -147,7 +147,7 @@ impl Table {
         match self.end(find, outcome, by, generation, completion.summary.as_deref())? {
             End::Ended { .. } => Ok(Ended::Now),
             End::Already => Ok(Ended::Already),
-            End::ToRetry { word } => self.to_retry(slot, word),
+            End::ToRetry { word, attempts } => Ok(Ended::ToRetry { generation: word.generation(), attempts }),
             End::OtherGeneration(word) => Err(self.mismatch(slot, generation, word)),
             End::OtherWay(word) => {
                 let status = word.status().seen(Seen::Ready);
@@ -166,12 +166,6 @@ impl Table {
             End::NotReady => Err(self.waiting(slot)?.unwrap_or(Refusal::Contended { tries: MOVED })),
             End::Moved => Err(Refusal::Contended { tries: TRIES }),
         }
-    }
-
-    /// What is told of a node that failed and will be tried again.
-    pub(crate) fn to_retry(&self, slot: u16, word: NodeWord) -> Result<Ended, Refusal> {
-        let seen = self.core().in_force().map_err(|stop| self.refusal(stop))?;
-        Ok(Ended::ToRetry { generation: word.generation(), attempts: seen.attempts(slot, word) })
     }
 
     /// Opens again every claim whose lease has run out, or that has been quiet for `quiet_ms`; the longest quiet first.

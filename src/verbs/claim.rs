@@ -147,7 +147,7 @@ impl<'w> Claim<'w> {
             return match table.end(|_| Ok(Some(self.slot)), outcome, |_| Ok(by), Some(self.generation), summary)? {
                 End::Ended { .. } => Ok(Ended::Now),
                 End::Already => Ok(Ended::Already),
-                End::ToRetry { word } => table.to_retry(self.slot, word),
+                End::ToRetry { word, attempts } => Ok(Ended::ToRetry { generation: word.generation(), attempts }),
                 End::NotReady => match table.waiting(self.slot)? {
                     Some(refusal) => Err(refusal),
                     None => continue,

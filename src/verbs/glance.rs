@@ -14,7 +14,7 @@ use crate::sync::Ordering;
 use crate::table::version::InForce;
 use crate::table::{Core, TRIES};
 use crate::verbs::Table;
-use crate::verbs::view::{filled, finished_ms};
+use crate::verbs::view::{attempts, filled, finished_ms};
 use crate::word::{NodeWord, Phase, TextRef};
 
 impl Table {
@@ -87,7 +87,7 @@ impl Table {
             parent,
             on_failure: edges().map(|(_, on_failure)| on_failure).collect(),
             skipped_by,
-            attempts: word.attempts_since(node.base),
+            attempts: attempts(word, end, &node),
             max_attempts: node.policy.max_attempts(),
             retry_delay_ms: node.policy.retry_delay_ms(),
             retry_in_ms: left_ms,

@@ -13,7 +13,7 @@ use crate::snapshot::{Moment, SavedEdge, SavedGroup, SavedNode, Snapshot, Snapsh
 use crate::sync::Ordering;
 use crate::table::TRIES;
 use crate::verbs::Table;
-use crate::verbs::view::finished_ms;
+use crate::verbs::view::{attempts_from, finished_ms};
 use crate::word::{NodeWord, Phase, RootWord, State, TextRef};
 
 /// How long `snapshot` waits for other snapshotters when nobody says otherwise.
@@ -174,6 +174,7 @@ impl Table {
         let Some(bytes) = core.read_text(text)? else { return Ok(None) };
         let record = Record::decode(&bytes).ok_or(Damaged { what: "a node's record does not decode" })?;
         let State { generation, phase } = word.state();
+        let end = core.node(slot)?.end.load(Ordering::Relaxed);
         let (mut holder, mut archived, mut finished_at_ms) = (None, false, None);
         match phase {
             Phase::Open => {}
@@ -183,7 +184,6 @@ impl Table {
                 holder = Some(String::from_utf8_lossy(&name).into_owned());
             }
             Phase::Ended { archived: hidden, .. } => {
-                let end = core.node(slot)?.end.load(Ordering::Relaxed);
                 archived = hidden;
                 finished_at_ms = Some(finished_ms(end, node));
             }
@@ -207,7 +207,7 @@ impl Table {
             max_attempts: node.policy.max_attempts(),
             retry_delay_ms: node.policy.retry_delay_ms(),
             group: node.policy.group(),
-            attempts_from: node.base,
+            attempts_from: attempts_from(word, end, node),
             born: node.born,
             created_at_ms: node.created_ms,
             updated_at_ms: node.updated_ms,

@@ -126,7 +126,7 @@ impl Table {
             parent: node.parent.map(|parent| self.label_in(&cut.graph, parent)),
             on_failure: cut.graph.deps(slot).iter().map(|e| e.on_failure).collect(),
             skipped_by: cut.skipped_by(slot).map(|by| self.label_in(&cut.graph, by)),
-            attempts: word.attempts_since(node.base),
+            attempts: attempts(word, end, &node),
             max_attempts: node.policy.max_attempts(),
             retry_delay_ms: node.policy.retry_delay_ms(),
             retry_in_ms: cut.left_alone_ms(slot),
@@ -172,6 +172,17 @@ fn counts(cut: &Cut) -> Counts {
         *count += 1;
     }
     counts
+}
+
+/// How many claims of a node there were since it was made or reopened.
+pub(crate) fn attempts(word: NodeWord, end: EndWord, node: &Node) -> u64 {
+    word.attempts_since(attempts_from(word, end, node))
+}
+
+/// The generation that the attempts of a node are counted from, as if it had not been archived since it ended.
+pub(crate) fn attempts_from(word: NodeWord, end: EndWord, node: &Node) -> u64 {
+    let moves = if word.is_ended() { end.moves_to(word.generation()) } else { 0 };
+    node.base.saturating_add(moves)
 }
 
 /// When an ended node ended. One that came back from an earlier boot has no time on the lease clock, and the time of its

@@ -200,7 +200,8 @@ impl NodeWord {
 
     /// How many claims there were since the generation was `base`, the one that stands included.
     ///
-    /// From there on a node only moves by claims and their ends, one generation each, and by twos; see `bumped`.
+    /// From there on a node only moves by claims and their ends, one generation each, and by twos; see `bumped`. Once it has
+    /// ended, also when it is archived or shown again; see `EndWord::moves_to`.
     pub(crate) fn attempts_since(self, base: u64) -> u64 {
         (self.generation() + 1).saturating_sub(base) / 2
     }

@@ -95,6 +95,13 @@ impl EndWord {
         EndWord::TAG.get(self.0) == tag(generation)
     }
 
+    /// How often a node that ended then and is at this generation was archived or shown again since: each moved the
+    /// generation by one. 0 for the end of a later generation.
+    pub(crate) fn moves_to(self, generation: u64) -> u64 {
+        let moves = tag(generation.wrapping_sub(EndWord::TAG.get(self.0)));
+        if moves <= EndWord::TAG.max() / 2 { moves } else { 0 }
+    }
+
     /// The time, whatever the tag: archiving moves the generation and not the end.
     pub(crate) fn time_ms(self) -> u64 {
         EndWord::TIME.get(self.0)
