@@ -16,6 +16,7 @@ mod export;
 mod fsck;
 mod get;
 mod group;
+mod help;
 mod import;
 mod init;
 mod input;
@@ -43,7 +44,7 @@ mod work;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use args::GlobalArgs;
 use context::Context;
@@ -123,12 +124,14 @@ pub fn main() -> ExitCode {
 
 /// Reads a command line, the program's name first.
 pub(crate) fn parse<S: Into<OsString> + Clone>(words: impl IntoIterator<Item = S>) -> Result<Cli, clap::Error> {
-    Cli::try_parse_from(words)
+    let mut command = command();
+    let matches = command.try_get_matches_from_mut(words)?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
-/// The command line as clap knows it, for what is made from it: completions and manual pages.
+/// The command line as clap knows it, also for what is made from it: completions and manual pages.
 fn command() -> clap::Command {
-    Cli::command()
+    help::flowing(Cli::command())
 }
 
 fn start(cli: Cli) -> Exit {

@@ -111,6 +111,22 @@ fn a_program_can_decide() {
     assert_eq!(occasions, ["first", "first", "start"]);
 }
 
+/// What the program says on standard error reaches the person and not the terminal; also when it is cut off.
+#[test]
+fn the_complaints_of_a_program_are_harmless() {
+    let world = World::new();
+    let said = "printf 'look\\033[2J\\033]0;x\\007 here\\rand there\\nsecond\\n' >&2";
+    world.policy(&format!("command = [\"/bin/sh\", \"-c\", {:?}]\n", format!("{said}; echo no; exit 1")));
+    let ran = world.run(["start", "docs", "--request", "r1", "--", "true"]);
+    ran.refused(14, "denied: no");
+    assert!(ran.err.contains("look\u{fffd}[2J\u{fffd}]0;x\u{fffd} here\u{fffd}and there\nsecond\n"), "{ran:?}");
+    assert!(!ran.err.chars().any(|c| c.is_control() && c != '\n'), "{ran:?}");
+    world.policy(&format!("command = [\"/bin/sh\", \"-c\", {:?}]\n", format!("{said}; sleep 1000")));
+    let ran = world.run(["start", "docs", "--request", "r1", "--", "true"]);
+    ran.refused(14, "no answer within");
+    assert!(ran.err.contains("second\n"), "{ran:?}");
+}
+
 /// While a slow program decides, others use the ledger.
 #[test]
 fn a_slow_program_holds_nobody_up() {

@@ -4,10 +4,10 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tenure::Location;
-use tenure::admission::{LEDGER_FILE, Ledger, LedgerError, Refusal, open_postgres, open_sqlite};
+use tenure::admission::{LEDGER_FILE, Ledger, LedgerError, Moment, Refusal, open_postgres, open_sqlite};
 
 use crate::bench::*;
 
@@ -199,6 +199,141 @@ fn a_ledger_that_somebody_keeps_is_said_to_be_held() {
     assert_eq!(ledger.history(&Default::default()).unwrap().len(), 1, "reading goes on");
     holder.execute_batch("rollback").unwrap();
     assert_eq!(code(ledger.submit(&local("r2", 1, "d"))), "busy");
+}
+
+#[test]
+fn what_a_killed_creation_left_is_removed_by_the_next_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let names = || {
+        let names = fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> = names.filter(|name| name.starts_with("ledger.new")).collect();
+        names.sort();
+        names
+    };
+    for name in ["ledger.new-1", "ledger.new-1-journal", "ledger.new-2-journal", "ledger.new-3", "ledger.newer"] {
+        fs::write(dir.path().join(name), "cut short").unwrap();
+    }
+    // One that somebody is making now.
+    let making = fs::File::create(dir.path().join("ledger.new-3.lock")).unwrap();
+    rustix::fs::flock(&making, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    let ledger = at(dir.path());
+    ledger.surface_add(&key(S), &[]).unwrap();
+    assert_eq!(names(), ["ledger.new-3", "ledger.new-3.lock", "ledger.newer"]);
+    // Killed after it had put the ledger in place: a second name of it.
+    fs::hard_link(dir.path().join(LEDGER_FILE), dir.path().join("ledger.new-4")).unwrap();
+    fs::write(dir.path().join("ledger.new-4.lock"), "").unwrap();
+    ledger.migrate().unwrap();
+    assert_eq!(names(), ["ledger.new-3", "ledger.new-3.lock", "ledger.newer"]);
+    assert_eq!(ledger.surfaces().unwrap().len(), 1);
+}
+
+#[test]
+fn many_who_make_one_ledger_at_once_have_one() {
+    for _ in 0..20 {
+        let dir = tempfile::tempdir().unwrap();
+        std::thread::scope(|scope| {
+            for n in 0..6 {
+                let path = dir.path();
+                scope.spawn(move || at(path).surface_add(&key(&format!("s{n}")), &[]).unwrap());
+            }
+        });
+        let ledger = at(dir.path());
+        assert_eq!(ledger.surfaces().unwrap().len(), 6);
+        assert_eq!(ledger.fsck().unwrap(), []);
+    }
+}
+
+/// A small disk of this test alone; it is full when [`Small::fill`] says so.
+struct Small(tempfile::TempDir);
+
+impl Small {
+    /// `None`: this user or this kernel may not mount one.
+    fn new() -> Option<Small> {
+        let dir = tempfile::tempdir().unwrap();
+        let mut mount = std::process::Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=2m,mode=0700", "tmpfs"]).arg(dir.path());
+        let is_mounted = mount.output().is_ok_and(|ran| ran.status.success());
+        is_mounted.then(|| Small(dir))
+    }
+
+    fn path(&self) -> PathBuf {
+        self.0.path().to_owned()
+    }
+
+    fn filler(&self) -> PathBuf {
+        self.path().join("filler")
+    }
+
+    fn free(&self) {
+        let _ = fs::remove_file(self.filler());
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").arg("-l").arg(self.0.path()).output();
+    }
+}
+
+/// Writes until nothing more goes in.
+fn fill(path: &std::path::Path) {
+    use std::io::Write;
+    let mut file = fs::File::create(path).unwrap();
+    for size in [65_536, 4096, 1] {
+        while file.write_all(&vec![7; size]).is_ok() {}
+    }
+}
+
+/// Race 26: the disk is full from any statement on.
+#[test]
+fn the_disk_is_full_from_any_statement_on() {
+    let Some(disk) = Small::new() else {
+        eprintln!("left out: no tmpfs can be mounted here (root is needed)");
+        return;
+    };
+    let mut codes = std::collections::BTreeMap::<&str, u32>::new();
+    for point in 0..200 {
+        // The first rounds find no ledger, so making one is among the statements.
+        let (count, filler) = (Arc::new(AtomicU64::new(0)), disk.filler());
+        let is_full = Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let mut options = options_now();
+        let (tell, counted) = (is_full.clone(), count.clone());
+        options.probe = Some(Arc::new(move |moment, _: &str| {
+            if moment == Moment::Before && counted.fetch_add(1, Ordering::SeqCst) == point {
+                tell.store(true, Ordering::SeqCst);
+                fill(&filler);
+            }
+        }));
+        let ledger = open_sqlite(&Location::named(disk.path()), options);
+        let request =
+            tenure::admission::Request { input: Some(vec![7; 10_000]), ..queued(&format!("r{point}"), 1, "d") };
+        let round = || {
+            ledger.surface_add(&key(S), &[])?;
+            ledger.place(&placing(S, m1(), "/srv/s"))?;
+            ledger.submit(&request)
+        };
+        let came = round();
+        if let Err(refusal) = &came {
+            let Refusal::Unusable(error) = refusal else { panic!("{point}: {refusal}") };
+            *codes.entry(error.code()).or_default() += 1;
+            assert!(error.to_string().contains("no room"), "{point}: {error}");
+        }
+        // From here on there is room, and no statement counts.
+        count.store(1_000_000, Ordering::SeqCst);
+        disk.free();
+        let again = round().unwrap();
+        assert_eq!(came.ok().map(|came| came.admission()).unwrap_or(again.admission()), again.admission());
+        let rows = ledger.history(&Default::default()).unwrap();
+        assert_eq!(rows.iter().filter(|row| row.request == request.request).count(), 1);
+        assert_eq!(ledger.inputs(&again.admission(), None).unwrap()[0].bytes, request.input.clone().unwrap());
+        assert_eq!(ledger.fsck().unwrap(), []);
+        ledger.cancel(&again.record.key(), &who("ann")).unwrap();
+        if !is_full.load(Ordering::SeqCst) {
+            assert!(point > 20 && codes.contains_key("no_space"), "{point} statements, {codes:?}");
+            return;
+        }
+    }
+    panic!("it never gets through");
 }
 
 #[test]

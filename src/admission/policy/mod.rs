@@ -41,13 +41,18 @@ fn unavailable(epoch: u64, why: impl AsRef<str>) -> Decision {
 fn one_line(text: &str) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("no reason was given");
     let mut kept = String::new();
-    for c in line.chars() {
+    for c in harmless(line).chars() {
         if kept.len() + c.len_utf8() > REASON_BYTES_MAX {
             break;
         }
-        kept.push(if is_invisible(c) { '\u{fffd}' } else { c });
+        kept.push(c);
     }
     kept
+}
+
+/// The text with a mark for each character that a terminal obeys or that nobody sees.
+fn harmless(text: &str) -> String {
+    text.chars().map(|c| if is_invisible(c) { '\u{fffd}' } else { c }).collect()
 }
 
 #[cfg(all(test, not(tenure_loom)))]

@@ -228,6 +228,14 @@ fn a_hook_that_does_not_answer_is_killed_with_all_that_it_started() {
     }
 }
 
+/// A patience without end is one; no clock has room for it.
+#[test]
+fn a_hook_may_take_as_long_as_it_likes() {
+    let dir = tempfile::tempdir().unwrap();
+    let patient = hook(&program(dir.path(), "echo no; exit 1")).with_patience(Duration::MAX);
+    assert_eq!(patient.evaluate(&facts("uid:1000", "s")).denied.as_deref(), Some("no"));
+}
+
 /// A program that leaves its output open to somebody else is not waited for.
 #[test]
 fn a_hook_that_answers_is_not_waited_for_longer() {

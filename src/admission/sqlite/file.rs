@@ -5,11 +5,13 @@
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
+use rustix::fs::{FlockOperation, Mode, OFlags};
 
 use super::{Found, trouble};
 use crate::admission::refusal::LedgerError;
@@ -17,6 +19,15 @@ use crate::admission::sql::schema::{APPLICATION_ID, SCHEMA, for_sqlite};
 use crate::admission::sql::{Probe, Trouble, WAIT_MAX, probed};
 use crate::error::OpenError;
 use crate::location::Location;
+
+/// How the name of a ledger begins that is being made.
+const NEW: &str = "ledger.new-";
+
+/// How the name of its lock ends.
+const LOCK: &str = ".lock";
+
+/// How the names of the files end that stand beside one.
+const COMPANIONS: [&str; 4] = ["-journal", "-wal", "-shm", LOCK];
 
 /// Where the ledger is kept.
 pub(super) struct LedgerFile {
@@ -66,6 +77,9 @@ impl LedgerFile {
     }
 
     fn io(&self, what: &'static str, source: &std::io::Error) -> LedgerError {
+        if matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) {
+            return LedgerError::NoSpace { at: self.at() };
+        }
         LedgerError::Io { what, at: self.at(), why: source.to_string() }
     }
 
@@ -78,12 +92,28 @@ impl LedgerFile {
             let why = format!("{} is there without it; put the ledger back, or move that file away", log.display());
             return Err(LedgerError::Damaged { at: at.to_owned(), why }.into());
         }
-        let made = tempfile_in(self.location.dir()).map_err(|e| self.io("make", &e))?;
-        let ended = probed(probe, "make the file", || fill(&made, at))
-            .and_then(|()| probed(probe, "put it in place", || self.put_in_place(&made)));
-        // Its own name is all that a ledger keeps; what is left under this one is nobody's.
-        let _ = fs::remove_file(&made);
-        ended
+        self.sweep();
+        let new = New::in_dir(self.location.dir()).map_err(|e| self.io("make", &e))?;
+        probed(probe, "make the file", || fill(&new.path, at))?;
+        probed(probe, "put it in place", || self.put_in_place(&new.path))
+    }
+
+    /// Removes what creations have left that were killed: nobody holds their lock. Only that is opened, and never what may be
+    /// a ledger: closing it would take away the locks that SQLite has on it in this process.
+    pub(super) fn sweep(&self) {
+        let dir = self.location.dir();
+        for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let Some(name) = name.to_str().filter(|name| name.starts_with(NEW)) else { continue };
+            let made = COMPANIONS.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
+            let lock = dir.join(format!("{made}{LOCK}"));
+            let is_alone = fs::symlink_metadata(&lock).is_err();
+            // Held while its file is removed: whoever waits for it then finds that it is gone.
+            let held = if is_alone { None } else { held(&lock) };
+            if is_alone || held.is_some() {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
     }
 
     fn put_in_place(&self, made: &Path) -> Result<(), Trouble> {
@@ -124,12 +154,49 @@ impl LedgerFile {
     }
 }
 
-/// A file of our own, mode 0600, that nobody else has.
-fn tempfile_in(dir: &Path) -> std::io::Result<PathBuf> {
-    use std::os::unix::fs::OpenOptionsExt;
-    let path = dir.join(format!("ledger.new-{}", uuid::Uuid::now_v7().simple()));
-    fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
-    Ok(path)
+/// A ledger that is being made, in a file of our own, mode 0600. Beside it stands a lock for as long as this lives, so that
+/// nobody takes it for what a dead process left.
+struct New {
+    path: PathBuf,
+    lock: PathBuf,
+    _held: File,
+}
+
+impl New {
+    fn in_dir(dir: &Path) -> std::io::Result<New> {
+        let create = |path: &Path| {
+            use std::os::unix::fs::OpenOptionsExt;
+            fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+        };
+        loop {
+            let name = format!("{NEW}{}", uuid::Uuid::now_v7().simple());
+            let path = dir.join(&name);
+            let lock = dir.join(format!("{name}{LOCK}"));
+            let held = create(&lock)?;
+            rustix::fs::flock(&held, FlockOperation::LockExclusive)?;
+            // Before it was locked, somebody may have swept it away.
+            if held.metadata()?.nlink() > 0 {
+                let new = New { path, lock, _held: held };
+                create(&new.path)?;
+                return Ok(new);
+            }
+        }
+    }
+}
+
+impl Drop for New {
+    /// Its own name is all that a ledger keeps; what is left under this one is nobody's.
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+        let _ = fs::remove_file(&self.lock);
+    }
+}
+
+/// The lock, if nobody holds it.
+fn held(lock: &Path) -> Option<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let fd = rustix::fs::open(lock, flags, Mode::empty()).ok()?;
+    rustix::fs::flock(&fd, FlockOperation::NonBlockingLockExclusive).ok().map(|()| fd)
 }
 
 /// Writes the tables into a new file, which nobody else knows yet.

@@ -118,7 +118,11 @@ impl Database for Sqlite {
         let begun = Instant::now();
         loop {
             match self.once(mode, work) {
-                Err(Trouble::Again(_)) if begun.elapsed() < self.wait => std::thread::sleep(Duration::from_millis(2)),
+                // SQLite does not wait for everything: whoever turns the write-ahead log on, or closes it as the last one,
+                // makes it say "busy" at once.
+                Err(Trouble::Again(_) | Trouble::Ledger(LedgerError::Held { .. })) if begun.elapsed() < self.wait => {
+                    std::thread::sleep(Duration::from_millis(2));
+                }
                 Err(Trouble::Again(_)) => {
                     let waited_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
                     return Err(LedgerError::Held { at: self.at(), waited_ms }.into());
@@ -130,6 +134,7 @@ impl Database for Sqlite {
 
     fn migrate(&self) -> Result<Migrated, Trouble> {
         let from = self.file.look()?.map(|_| SCHEMA);
+        self.file.sweep();
         // Opening checks the schema; there is only one so far.
         self.transact(Mode::Write, &mut |_| Ok(End::Rollback(())))?;
         Ok(Migrated { from, to: SCHEMA })
@@ -268,14 +273,16 @@ fn trouble(at: &str, wait: Duration, error: &rusqlite::Error) -> Trouble {
         ErrorCode::DatabaseCorrupt => LedgerError::Damaged { at, why },
         ErrorCode::ReadOnly => LedgerError::ReadOnly { at, why },
         ErrorCode::DiskFull => LedgerError::NoSpace { at },
+        // The index of the write-ahead log has no room; SQLite has no code of its own for that.
+        ErrorCode::SystemIoFailure if failure.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE => {
+            LedgerError::NoSpace { at }
+        }
         ErrorCode::SystemIoFailure if failure.extended_code == rusqlite::ffi::SQLITE_IOERR_SHORT_READ => {
             LedgerError::Damaged { at, why }
         }
-        ErrorCode::CannotOpen | ErrorCode::PermissionDenied | ErrorCode::SystemIoFailure => {
-            LedgerError::Io { what: "use", at, why }
-        }
         ErrorCode::ConstraintViolation => return Trouble::Damaged(format!("the tables refuse: {why}")),
-        _ => LedgerError::Io { what: "use", at, why },
+        // Its own words are the same for many things; the number says which.
+        _ => LedgerError::Io { what: "use", at, why: format!("{why} (SQLite {})", failure.extended_code) },
     };
     Trouble::Ledger(ledger)
 }

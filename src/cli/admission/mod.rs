@@ -41,10 +41,17 @@ A first round, on one machine:
   tenure adm start docs --request r1 -- make
   tenure adm history docs
 
-Exit codes: 0 done, 2 usage, 3 nothing to pick up, 4 not found, 5 ledger unusable, 10 busy, 11 conflict,
-12 placement changed or stopping, 13 no destination, 14 denied, 15/16/24 the attempt before is open/final/unknown,
-17 closed, 18 canceled, 19 not the destination, 20 expired, 21 credential, 22 another one waits, 25 busy by the legacy
-path, 28 not the owner any more, 29 already started, 30 damaged, 75 answer unknown: it stays in the outbox, send it again.
+Exit codes:
+   0 done                   3 nothing to pick up      10 busy
+   2 usage                  4 not found               25 busy by the legacy path
+   5 ledger unusable       30 damaged                 22 another one waits
+  11 conflict              12 placement changed       13 no destination
+  14 denied                   or stopping             19 not the destination
+  15 the attempt before is open, 16 final, 24 unknown
+  17 closed                18 canceled                20 expired
+  21 credential            29 already started         28 not the owner any more
+  75 answer unknown: it stays in the outbox, send it again
+
 `start` ends with the exit code of its command.";
 
 /// Asks for an admission before anything starts: at most one unfinished start per workspace surface
@@ -142,5 +149,23 @@ pub fn run(context: &Context, args: AdmissionArgs) -> Result<Exit, CliError> {
         Verb::Machine(verb) => machine::run(&desk, verb),
         Verb::Migrate(_) => migrate::run(&desk),
         Verb::Fsck(_) => fsck::run(&desk),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    /// What is indented is shown as it stands, so it has to fit a usual terminal.
+    #[test]
+    fn what_is_said_below_the_options_fits_a_terminal() {
+        let command = crate::cli::Cli::command();
+        let admission = command.find_subcommand("admission").unwrap();
+        for verb in std::iter::once(admission).chain(admission.get_subcommands()) {
+            let text = verb.get_after_help().map(ToString::to_string).unwrap_or_default();
+            for line in text.lines().filter(|line| line.starts_with(' ')) {
+                assert!(line.len() <= 80, "{}: {line}", verb.get_name());
+            }
+        }
     }
 }

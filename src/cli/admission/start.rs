@@ -16,12 +16,16 @@ use crate::cli::out;
 
 const AFTER_HELP: &str = "\
 The command runs in the place of the surface, with its input on standard input, and finds in its environment:
-  TENURE_ADMISSION, TENURE_REQUEST, TENURE_ATTEMPT, TENURE_SURFACE, TENURE_GENERATION, TENURE_PLACE
+  TENURE_ADMISSION, TENURE_REQUEST, TENURE_ATTEMPT, TENURE_SURFACE,
+  TENURE_GENERATION, TENURE_PLACE
   TENURE_INPUT       the file with its input
-  TENURE_INPUTS      a directory where what is appended appears, 000001 and on, each whole
-  TENURE_CREDENTIAL  a file with the credential that is good now; it is replaced before it runs out
-  TENURE_STOP        a file that appears when it should end, with the reason; a SIGTERM to its process group comes
-                     with it, and a SIGKILL when --grace is over
+  TENURE_INPUTS      a directory where what is appended appears, 000001 and on,
+                     each whole
+  TENURE_CREDENTIAL  a file with the credential that is good now; it is replaced
+                     before it runs out
+  TENURE_STOP        a file that appears when it should end, with the reason; a
+                     SIGTERM to its process group comes with it, and a SIGKILL
+                     when --grace is over
 
 `start` ends with the exit code of the command, or 128 and the number of the signal that ended it. When nothing was
 started it ends with the code of the refusal. The first line on standard error is the admission. With --json, standard
