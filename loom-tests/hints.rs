@@ -101,3 +101,32 @@ fn a_dependency_that_is_skipped_keeps_no_child_that_goes_on_without_it() {
         assert!(world.is_hinted(3));
     });
 }
+
+#[test]
+fn of_two_who_wait_one_watches() {
+    explore(|| {
+        let world = World::new(1, &[]);
+        world.in_one_order();
+        let (a, b) = race(&world, |w| w.core().become_watcher(), |w| w.core().become_watcher());
+        assert_ne!(a, b);
+    });
+}
+
+#[test]
+fn a_watch_that_is_left_is_taken_by_whoever_is_about_to_sleep() {
+    explore(|| {
+        let world = World::new(1, &[]);
+        world.in_one_order();
+        assert!(world.core().become_watcher());
+        let (slept_on, ()) = race(
+            &world,
+            |w| {
+                let bell = w.core().prepare_to_sleep();
+                (!w.core().become_watcher()).then_some(bell)
+            },
+            |w| w.core().leave_watch(),
+        );
+        // Rung, it looks again and finds the watch vacant.
+        world.check_awake(slept_on);
+    });
+}

@@ -4,7 +4,7 @@ use crate::node::Outcome;
 use crate::sync::{Bits, Ordering};
 use crate::table::finish::{Back, By, End};
 use crate::table::lease::Lease;
-use crate::word::{TextOf, TextRef};
+use crate::word::{OwnerWord, TextOf, TextRef};
 use crate::world::{World, explore, lease, race, who};
 
 #[test]
@@ -199,6 +199,40 @@ fn a_late_start_of_a_lease_keeps_what_a_renewal_was_promised() {
         );
         assert!(renewed);
         assert!(world.core().reclaim(0, 1_500, None).unwrap().is_none(), "it was renewed until 1600");
+    });
+}
+
+#[test]
+fn a_lease_that_another_started_gives_way_to_the_longer_one_of_the_claimer() {
+    explore(|| {
+        let world = World::new(1, &[]);
+        world.make_claimed(1, 0);
+        let (taken, ()) = race(
+            &world,
+            |w| w.core().reclaim(0, 1, None).unwrap(),
+            |w| w.core().start_lease(1, 0, 1, Lease { lease_ms: 50_000, now_ms: 1 }).unwrap(),
+        );
+        assert!(taken.is_none());
+        assert!(world.core().reclaim(0, 9_000, None).unwrap().is_none(), "it has fifty seconds");
+    });
+}
+
+#[test]
+fn a_process_is_named_for_its_own_claim_whoever_is_late() {
+    explore(|| {
+        let world = World::new(1, &[]);
+        world.make_claimed(1, 0);
+        let ((), ()) = race(
+            &world,
+            |w| w.core().name_process(0, 1, OwnerWord::new(1, 1)).unwrap(),
+            |w| {
+                let back = w.core().release(0, By::Holder(who(1)), Some(1), &w.settled()).unwrap();
+                assert!(matches!(back, Back::Went { .. }));
+                w.make_claimed(2, 0);
+                w.core().name_process(0, 3, OwnerWord::new(2, 2)).unwrap();
+            },
+        );
+        assert!(world.core().node(0).unwrap().process.load(Ordering::Acquire).is_of(3), "the later claim's");
     });
 }
 

@@ -287,6 +287,7 @@ impl World {
         let header = &self.fixed.header;
         header.bell.store(header.bell.load(order), order);
         header.root.store(header.root.load(order), order);
+        header.watcher.store(header.watcher.load(order), order);
         self.fixed.nodes.iter().for_each(|node| node.word.store(node.word.load(order), order));
         for version in &self.versions {
             version.hints.iter().chain(&version.watch).for_each(|word| word.store(word.load(order), order));
@@ -323,10 +324,11 @@ impl World {
         self.core().settled().unwrap().hinted().all(|(slot, _)| slot != 1).then_some(bell)
     }
 
-    /// Node 1 is ready. The kernel lets nobody sleep on a bell that has moved, and a ring after that wakes a lone sleeper.
+    /// There is what a sleeper waits for. The kernel lets nobody sleep on a bell that has moved, and a ring after that wakes a
+    /// lone sleeper.
     pub fn check_awake(&self, slept_on: Option<u32>) {
         let bell = self.fixed.header.bell.load(Ordering::SeqCst);
-        assert!(slept_on.is_none_or(|seen| seen != bell), "it sleeps on {bell}, and a node is ready");
+        assert!(slept_on.is_none_or(|seen| seen != bell), "it sleeps on {bell}, and should not");
     }
 
     pub fn count_claimed(&self) -> usize {

@@ -224,11 +224,19 @@ impl Core<'_> {
     /// Names the process that the claim at `generation` stands and falls with; never over a later claim's.
     pub(crate) fn name_process(&self, slot: u16, generation: u64, process: OwnerWord) -> Result<(), Stop> {
         let node = self.node(slot)?;
-        let old = node.process.load(Ordering::Acquire);
-        if node.word.load(Ordering::Acquire).generation() == generation {
-            // Lost: another thread of the same claim named one, or a later claim did.
-            let new = ProcessWord::new(generation, process);
-            let _ = node.process.compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed);
+        let new = ProcessWord::new(generation, process);
+        let mut old = node.process.load(Ordering::Acquire);
+        for _ in 0..TRIES {
+            if node.word.load(Ordering::Acquire).generation() != generation {
+                break;
+            }
+            match node.process.compare_exchange(old, new, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => break,
+                // Another thread of the same claim named one.
+                Err(now) if now.is_of(generation) => break,
+                // One of an earlier claim, late.
+                Err(now) => old = now,
+            }
         }
         Ok(())
     }

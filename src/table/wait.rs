@@ -127,18 +127,20 @@ impl Core<'_> {
     /// Becomes the watcher if there is none. True: this process's thread is the watcher from now on.
     pub(crate) fn become_watcher(&self) -> bool {
         let watcher = &self.fixed.header.watcher;
-        let seen = watcher.load(Ordering::Acquire);
+        // SeqCst: of this look, after the waiter has said that it will sleep, and the look at the bell of whoever leaves the watch
+        // one sees the other.
+        let seen = watcher.load(Ordering::SeqCst);
         let Ok(me) = self.me() else { return false };
         let vacant = seen == OwnerWord::NOBODY || (seen != me && crate::process::is_gone(seen));
-        // AcqRel: the next watcher sees what this one left; nothing else hangs on it.
-        vacant && watcher.compare_exchange(seen, me, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        vacant && watcher.compare_exchange(seen, me, Ordering::SeqCst, Ordering::Relaxed).is_ok()
     }
 
     /// Leaves the watch, and wakes somebody who takes it over.
     pub(crate) fn leave_watch(&self) {
         let watcher = &self.fixed.header.watcher;
         let Ok(me) = self.me() else { return };
-        let left = watcher.compare_exchange(me, OwnerWord::NOBODY, Ordering::AcqRel, Ordering::Relaxed);
+        // SeqCst, and the bell after it: see `become_watcher`.
+        let left = watcher.compare_exchange(me, OwnerWord::NOBODY, Ordering::SeqCst, Ordering::Relaxed);
         if left.is_ok() && self.fixed.header.bell.load(Ordering::SeqCst) & 1 == 1 {
             self.ring_sleepers(u32::MAX, 1);
         }

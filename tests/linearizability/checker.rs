@@ -4,16 +4,14 @@ use std::collections::HashSet;
 
 use crate::history::{Event, Names};
 use crate::spec::State;
+use crate::steps::History;
 
-/// The longest history that can be checked: a bit for each call.
-const CALLS_MAX: usize = 64;
+/// The longest history that can be checked: a bit for each step.
+const STEPS_MAX: usize = 64;
 
 struct Search<'a> {
-    events: &'a [Event],
-    names: &'a Names,
-    /// By call: another claim was on its way at the same time.
-    contended: Vec<bool>,
-    /// What led nowhere: the calls that stood in the order, and the state after them.
+    history: History<'a>,
+    /// What led nowhere: the steps that stood in the order, and the state after them.
     tried: HashSet<(u64, State)>,
     /// Where the search had come furthest.
     furthest: u64,
@@ -21,32 +19,19 @@ struct Search<'a> {
 
 /// The error is a text that shows the history and how far an order of it could be found.
 pub fn check(events: &[Event], names: &Names) -> Result<(), String> {
-    assert!(events.len() <= CALLS_MAX, "{} calls are too many", events.len());
-    let contended = (0..events.len())
-        .map(|i| events.iter().enumerate().any(|(j, other)| j != i && is_claim(other) && overlap(&events[i], other)));
-    let mut search = Search { events, names, contended: contended.collect(), tried: HashSet::new(), furthest: 0 };
+    let history = History::new(events, names);
+    assert!(history.steps.len() <= STEPS_MAX, "{} steps are too many", history.steps.len());
+    let mut search = Search { history, tried: HashSet::new(), furthest: 0 };
     if search.go(0, &State::new(names)) { Ok(()) } else { Err(search.show()) }
 }
 
-fn is_claim(event: &Event) -> bool {
-    use crate::history::Call;
-    matches!(event.call, Call::Claim { .. } | Call::Next { .. })
-}
-
-fn end(event: &Event) -> u64 {
-    event.ended.as_ref().map_or(u64::MAX, |(ended, _)| *ended)
-}
-
-fn overlap(a: &Event, b: &Event) -> bool {
-    a.began <= end(b) && b.began <= end(a)
-}
-
 impl Search<'_> {
-    /// Whether the calls that are not in `done` can follow in some order on this state.
+    /// Whether the steps that are not in `done` can follow in some order on this state.
     fn go(&mut self, done: u64, state: &State) -> bool {
-        let left = || (0..self.events.len()).filter(move |i| done & (1 << i) == 0);
+        let left: Vec<usize> = (0..self.history.steps.len()).filter(move |i| done & (1 << i) == 0).collect();
+        let end = |&i: &usize| self.history.end(i);
         // A killed call need not stand in the order.
-        if left().all(|i| self.events[i].ended.is_none()) {
+        if left.iter().all(|i| end(i) == u64::MAX) {
             return true;
         }
         if done.count_ones() > self.furthest.count_ones() {
@@ -56,13 +41,14 @@ impl Search<'_> {
             return false;
         }
         // Nothing can come next that began after another one that is left had ended.
-        let first_end = left().map(|i| end(&self.events[i])).min().unwrap_or(u64::MAX);
-        let next: Vec<usize> = left().filter(|&i| self.events[i].began <= first_end).collect();
-        for i in next {
-            let event = &self.events[i];
-            let answer = event.ended.as_ref().map(|(_, answer)| answer);
-            for after in state.after(&event.call, answer, self.names, self.contended[i]) {
-                if self.go(done | 1 << i, &after) {
+        let first_end = left.iter().map(end).min().unwrap_or(u64::MAX);
+        for i in left {
+            let step = &self.history.steps[i];
+            if self.history.began(i) > first_end || step.after & !done != 0 {
+                continue;
+            }
+            for (after, is_over) in state.after(&self.history, step) {
+                if self.go(if is_over { done | 1 << i } else { done }, &after) {
                     return true;
                 }
             }
@@ -71,23 +57,28 @@ impl Search<'_> {
     }
 
     fn show(&self) -> String {
-        let zero = self.events.iter().map(|event| event.began).min().unwrap_or(0);
-        let mut lines =
-            vec!["no order gives these answers (times in microseconds; * is what an order was found for)".to_owned()];
-        let mut order: Vec<usize> = (0..self.events.len()).collect();
-        order.sort_by_key(|&i| self.events[i].began);
+        let events = self.history.events;
+        let zero = events.iter().map(|event| event.began).min().unwrap_or(0);
+        let first_ms = events.iter().map(|event| event.now_ms).min().unwrap_or(0);
+        let mut lines = vec![
+            "no order gives these answers (times in microseconds and on the lease clock; * is what an order was found for)"
+                .to_owned(),
+        ];
+        let mut order: Vec<usize> = (0..events.len()).collect();
+        order.sort_by_key(|&i| events[i].began);
         for i in order {
-            let Event { call, began, ended } = &self.events[i];
-            let star = if self.furthest & (1 << i) != 0 { '*' } else { ' ' };
-            let began = (began - zero) as f64 / 1_000.0;
+            let Event { call, now_ms, began, ended } = &events[i];
+            let steps = self.history.steps.iter().enumerate().filter(|(_, step)| step.event == i);
+            let star = if steps.clone().all(|(step, _)| self.furthest & (1 << step) != 0) { '*' } else { ' ' };
+            let (began, now_ms) = ((began - zero) as f64 / 1_000.0, now_ms - first_ms);
             match ended {
                 Some((ended, answer)) => {
                     let ended = (ended - zero) as f64 / 1_000.0;
                     lines.push(format!(
-                        "{star} {began:10.1} {ended:10.1}  {call:?}\n                          -> {answer:?}"
+                        "{star} {began:10.1} {ended:10.1} {now_ms:5} ms  {call:?}\n                                    -> {answer:?}"
                     ));
                 }
-                None => lines.push(format!("{star} {began:10.1}     killed  {call:?}")),
+                None => lines.push(format!("{star} {began:10.1}     killed {now_ms:5} ms  {call:?}")),
             }
         }
         lines.join("\n")
@@ -102,7 +93,7 @@ mod tests {
     const NAMES: Names = Names { history: 0 };
 
     fn event(call: Call, began: u64, ended: u64, answer: Answer) -> Event {
-        Event { call, began, ended: Some((ended, answer)) }
+        Event { call, now_ms: 0, began, ended: Some((ended, answer)) }
     }
 
     fn claim(node: u8, holder: u8) -> Call {
@@ -176,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_killed_call_may_have_been_made_or_not() {
-        let killed = Event { call: claim(0, 0), began: 1, ended: None };
+        let killed = Event { call: claim(0, 0), now_ms: 0, began: 1, ended: None };
         fine(&[killed.clone(), event(claim(0, 1), 2, 3, got(0, 1))]);
         fine(&[killed.clone(), event(claim(0, 1), 2, 3, held(0, 0, 1))]);
         wrong(&[killed.clone(), event(claim(0, 1), 2, 3, held(0, 0, 5))]);
@@ -195,6 +186,7 @@ mod tests {
             holder: None,
             summary: Some(summary.into()),
             archived: false,
+            attempts: 0,
             needs: Vec::new(),
         };
         let updated = || Answer::Did("Updated".into());

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 use tenure::{ClaimOptions, Completion, Ended, NodeId, NodeSpec, Outcome, Refusal, Table};
 
+use crate::clock::{Clock, MOVES};
 use crate::model::{Got, No};
+use crate::threads::LEASE_MS;
 
 /// Nodes of one history. Their names carry its number, so that many histories share a table.
 pub const NODES: u8 = 3;
@@ -12,18 +14,65 @@ pub const HOLDERS: u8 = 3;
 /// One call. Nodes and holders by their numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Call {
-    Claim { node: u8, holder: u8, generation: Option<u64>, resume: bool },
-    Next { holder: u8 },
-    Renew { node: u8, holder: u8, generation: Option<u64> },
-    Release { node: u8, holder: u8, generation: Option<u64> },
-    Force { node: u8 },
-    Complete { node: u8, outcome: u8, holder: Option<u8>, generation: Option<u64>, summary: Option<u8> },
-    Reopen { node: u8 },
-    Archive { node: u8, to: bool },
-    Link { parent: u8, child: u8 },
-    Unlink { parent: u8, child: u8 },
-    Upsert { node: u8, summary: u8 },
-    Get { node: u8 },
+    Claim {
+        node: u8,
+        holder: u8,
+        generation: Option<u64>,
+        resume: bool,
+    },
+    Next {
+        holder: u8,
+    },
+    Renew {
+        node: u8,
+        holder: u8,
+        generation: Option<u64>,
+        long: bool,
+    },
+    Reclaim,
+    /// Moves the clock.
+    Advance,
+    Release {
+        node: u8,
+        holder: u8,
+        generation: Option<u64>,
+    },
+    Force {
+        node: u8,
+    },
+    Complete {
+        node: u8,
+        outcome: u8,
+        holder: Option<u8>,
+        generation: Option<u64>,
+        summary: Option<u8>,
+    },
+    Reopen {
+        node: u8,
+    },
+    Archive {
+        node: u8,
+        to: bool,
+    },
+    Link {
+        parent: u8,
+        child: u8,
+    },
+    Unlink {
+        parent: u8,
+        child: u8,
+    },
+    /// How many nodes of the group may be claimed at once.
+    Limit {
+        limit: u8,
+    },
+    Upsert {
+        node: u8,
+        summary: u8,
+    },
+    Get {
+        node: u8,
+    },
 }
 
 /// An answer without times and without the words of messages.
@@ -43,12 +92,19 @@ pub enum Answer {
         holder: String,
         generation: u64,
     },
+    /// What a reclaim took back: node, holder, generation.
+    Took(Vec<(String, String, u64)>),
+    ToRetry {
+        generation: u64,
+        attempts: u64,
+    },
     Row {
         status: String,
         generation: u64,
         holder: Option<String>,
         summary: Option<String>,
         archived: bool,
+        attempts: u64,
         needs: Vec<String>,
     },
     No {
@@ -72,10 +128,12 @@ impl Answer {
     }
 }
 
-/// A call with its times on the monotonic clock, in nanoseconds. Without an answer: its process was killed.
+/// A call with its times on the monotonic clock, in nanoseconds, and the time of the lease clock that it goes by. Without an
+/// answer: its process was killed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
     pub call: Call,
+    pub now_ms: u64,
     pub began: u64,
     pub ended: Option<(u64, Answer)>,
 }
@@ -98,6 +156,21 @@ impl Names {
     pub fn id(&self, node: u8) -> NodeId {
         NodeId::of_name(&self.node(node))
     }
+
+    /// Seats of the group in this history, at its beginning. One history in four has no group.
+    pub fn limit(&self) -> Option<u32> {
+        [None, Some(2), Some(1), Some(1)][(self.history % 4) as usize]
+    }
+
+    fn is_in_group(&self, node: u8) -> bool {
+        self.limit().is_some() && (node < 2 || self.history % 4 != 2)
+    }
+
+    /// The most attempts; 0 is no limit.
+    fn max_attempts(&self, node: u8) -> u16 {
+        let (some, all) = (self.history % 4 == 2 && node == 2, self.history % 4 == 3);
+        if some || all { 2 } else { 0 }
+    }
 }
 
 pub fn outcome(number: u8) -> Outcome {
@@ -105,12 +178,29 @@ pub fn outcome(number: u8) -> Outcome {
 }
 
 impl Call {
-    /// Makes the call on a table.
-    pub fn make(&self, table: &Table, names: &Names) -> Answer {
-        self.try_make(table, names).unwrap_or_else(|refusal| Answer::refused(&No::from(&refusal)))
+    /// Under whose name it claims a node.
+    pub fn claimer(&self) -> Option<u8> {
+        match self {
+            Call::Claim { holder, .. } | Call::Next { holder } => Some(*holder),
+            _ => None,
+        }
     }
 
-    fn try_make(&self, t: &Table, names: &Names) -> Result<Answer, Refusal> {
+    pub fn is_claim(&self) -> bool {
+        self.claimer().is_some()
+    }
+
+    /// Whether it looks for leases that have run out.
+    pub fn looks(&self) -> bool {
+        self.is_claim() || matches!(self, Call::Reclaim | Call::Renew { .. })
+    }
+
+    /// Makes the call on a table.
+    pub fn make(&self, table: &Table, clock: &Clock, names: &Names) -> Answer {
+        self.try_make(table, clock, names).unwrap_or_else(|refusal| Answer::refused(&No::from(&refusal)))
+    }
+
+    fn try_make(&self, t: &Table, clock: &Clock, names: &Names) -> Result<Answer, Refusal> {
         let id = |node: &u8| names.id(*node);
         let options = |generation: &Option<u64>, resume| ClaimOptions {
             generation: *generation,
@@ -129,9 +219,17 @@ impl Call {
                 let claim = worker.claim_next()?;
                 Answer::Got { node: name_of(&claim, names), generation: claim.generation(), resumed: claim.resumed() }
             }
-            Call::Renew { node, holder, generation } => {
-                let granted = t.renew(id(node), &names.holder(*holder), *generation, None)?;
+            Call::Renew { node, holder, generation, long } => {
+                let granted = t.renew(id(node), &names.holder(*holder), *generation, lease(*long))?;
                 Answer::At(granted.generation)
+            }
+            Call::Reclaim => {
+                let took = t.reclaim(None)?.into_iter();
+                Answer::Took(took.map(|one| (one.name.unwrap_or_default(), one.holder, one.generation)).collect())
+            }
+            Call::Advance => {
+                clock.advance();
+                Answer::Did("on".into())
             }
             Call::Release { node, holder, generation } => {
                 Answer::At(t.release(id(node), &names.holder(*holder), *generation)?)
@@ -141,14 +239,14 @@ impl Call {
                 Answer::Taken { holder: taken.holder, generation: taken.generation }
             }
             Call::Complete { node, outcome: how, holder, generation, summary } => {
-                let ended = t.complete(id(node), &completion(names, *how, *holder, *generation, *summary))?;
-                Answer::Did(if ended == Ended::Already { "already" } else { "now" }.into())
+                told(t.complete(id(node), &completion(names, *how, *holder, *generation, *summary))?)
             }
             Call::Reopen { node } => Answer::At(t.reopen(id(node))?),
             Call::Archive { node, to: true } => Answer::At(t.archive(id(node))?),
             Call::Archive { node, to: false } => Answer::At(t.unarchive(id(node))?),
             Call::Link { parent, child } => Answer::Did(t.link(id(parent), id(child))?.to_string()),
             Call::Unlink { parent, child } => Answer::Did(t.unlink(id(parent), id(child))?.to_string()),
+            Call::Limit { limit } => Answer::Did(t.set_group(&group(names), u32::from(*limit))?.to_string()),
             Call::Upsert { node, summary } => {
                 Answer::Did(format!("{:?}", t.upsert(&spec(names, *node, *summary), true)?.1))
             }
@@ -159,7 +257,7 @@ impl Call {
                 let status = view.status.name().to_owned();
                 let (generation, holder, summary, archived) =
                     (view.generation, view.holder, view.summary, view.archived);
-                Answer::Row { status, generation, holder, summary, archived, needs }
+                Answer::Row { status, generation, holder, summary, archived, attempts: view.attempts, needs }
             }
         })
     }
@@ -168,6 +266,24 @@ impl Call {
 fn name_of(claim: &tenure::Claim<'_>, names: &Names) -> String {
     let known = (0..NODES).find(|&node| names.id(node) == claim.id());
     known.map_or_else(|| claim.id().to_string(), |node| names.node(node))
+}
+
+/// The length that a renewal asks for.
+pub fn lease(long: bool) -> Option<u64> {
+    long.then_some(2 * LEASE_MS)
+}
+
+pub fn told(ended: Ended) -> Answer {
+    match ended {
+        Ended::Now => Answer::Did("now".into()),
+        Ended::Already => Answer::Did("already".into()),
+        Ended::ToRetry { generation, attempts } => Answer::ToRetry { generation, attempts },
+    }
+}
+
+/// The name of the one group of a history.
+pub fn group(names: &Names) -> String {
+    format!("g-{}", names.history)
 }
 
 pub fn completion(
@@ -182,11 +298,20 @@ pub fn completion(
 }
 
 pub fn spec(names: &Names, node: u8, summary: u8) -> NodeSpec {
-    NodeSpec { name: Some(names.node(node)), summary: Some(format!("s{summary}")), ..NodeSpec::default() }
+    NodeSpec {
+        name: Some(names.node(node)),
+        summary: Some(format!("s{summary}")),
+        group: names.is_in_group(node).then(|| group(names)),
+        max_attempts: Some(names.max_attempts(node)),
+        ..NodeSpec::default()
+    }
 }
 
 /// Makes the nodes of a history, as the model begins with them.
 pub fn begin(table: &Table, names: &Names) {
+    if let Some(limit) = names.limit() {
+        table.set_group(&group(names), limit).expect("room for the group of a history");
+    }
     let specs: Vec<NodeSpec> = (0..NODES).map(|node| spec(names, node, 0)).collect();
     table.import(&specs).expect("room for the nodes of a history");
 }
@@ -213,7 +338,7 @@ impl Dice {
     }
 
     /// A call as `holder` might make it; `last` is what its last claim gave, to be presented sometimes.
-    pub fn call(&mut self, holder: u8, last: Option<(u8, u64)>, with_next: bool) -> Call {
+    pub fn call(&mut self, names: &Names, holder: u8, last: Option<(u8, u64)>, with_next: bool) -> Call {
         let node = self.below(NODES.into()) as u8;
         let other = (node + 1 + self.below(u64::from(NODES) - 1) as u8) % NODES;
         // Mostly about what it has, and then mostly with the fence.
@@ -221,7 +346,9 @@ impl Dice {
             Some((own, generation)) if self.below(4) > 0 => (own, (self.below(3) > 0).then_some(generation)),
             _ => (node, None),
         };
-        match self.below(if with_next { 22 } else { 20 }) {
+        // Sometimes another goes by its name.
+        let holder = if self.below(8) == 0 { self.below(HOLDERS.into()) as u8 } else { holder };
+        match self.below(if MOVES { 30 } else { 23 }) {
             0..=4 => Call::Claim {
                 node: if last.is_some() { other } else { node },
                 holder,
@@ -240,15 +367,20 @@ impl Dice {
                     summary: summary.then_some(holder + 1),
                 }
             }
-            10 => Call::Renew { node, holder, generation },
+            10 => Call::Renew { node, holder, generation, long: self.below(3) == 0 },
             11..=12 => Call::Force { node },
             13..=14 => Call::Reopen { node },
             15 => Call::Archive { node, to: self.below(2) == 0 },
             16 => Call::Link { parent: node.min(other), child: node.max(other) },
             17 => Call::Unlink { parent: node.min(other), child: node.max(other) },
+            18 if names.limit().is_some() => Call::Limit { limit: 1 + self.below(2) as u8 },
             18 => Call::Upsert { node, summary: holder + 4 },
             19 => Call::Get { node },
-            _ => Call::Next { holder },
+            20..=22 if with_next => Call::Next { holder },
+            20..=22 => Call::Claim { node, holder, generation: None, resume: false },
+            23..=25 => Call::Advance,
+            26..=27 => Call::Renew { node, holder, generation, long: self.below(3) == 0 },
+            _ => Call::Reclaim,
         }
     }
 }

@@ -4,19 +4,24 @@
 //! put into one order, in which no call that had ended comes behind one that began later, and in which the model gives
 //! the same answers. A call whose process was killed may stand in that order or not.
 //!
-//! `history` has calls and answers, `spec` the model as a judge of one call, `checker` the search for an order, `threads`
-//! and `processes` make histories. `scripts/linearize SECONDS` runs them for longer.
+//! `history` has calls and answers, `steps` what of a call has an instant of its own, `spec` the model as a judge of one
+//! step, `checker` the search for an order, `clock` the time that leases go by, `threads` and `processes` make histories.
+//! `scripts/linearize SECONDS` runs them for longer, and once more in a build whose clock moves.
 //!
-//! Besides what the model says, two freedoms are in `spec`: `claim-next` may give out any ready node, and may find none while
-//! another claim is on its way, since it leaves a node alone for half a second that somebody is about to claim.
+//! Besides what the model says, these freedoms are in `spec`: `claim-next` may give out any ready node, and may find none while
+//! another claim is on its way, since it leaves a node alone for half a second that somebody is about to claim. It may notice a
+//! lease that has run out half a second late. And a claim that stops half made may be made by another call that meets it (one
+//! under the same name, or of its group) and be over before it goes on; then it claims once more, as if it had not been.
 
 mod checker;
+mod clock;
 mod history;
 #[path = "../model/mod.rs"]
 #[allow(unused_imports, reason = "shared with the tests of the model, which use all of it")]
 mod model;
 mod processes;
 mod spec;
+mod steps;
 mod threads;
 
 use std::time::Duration;

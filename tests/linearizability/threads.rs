@@ -6,15 +6,17 @@ use std::time::Instant;
 use tenure::{CreateOptions, Outcome, Table};
 
 use crate::checker::check;
+use crate::clock::{Clock, MOVES, with_pause};
 use crate::depth;
 use crate::history::{Answer, Call, Dice, Event, HOLDERS, Names, begin, now_ns};
 
 /// Calls of one thread in one history.
 const CALLS: usize = 5;
-/// Histories in one table: few, so that what the table holds stays small.
-const HISTORIES: u64 = 40;
-/// A lease that is over after every history is.
-const LEASE_MS: u64 = 3_600_000;
+/// Histories in one table: few, so that what the table holds stays small. In a build whose clock moves a table has room for
+/// the nodes and the holders of one.
+pub const HISTORIES: u64 = if MOVES { 1 } else { 40 };
+/// Where the clock stands still, a lease that is over after every history is.
+pub const LEASE_MS: u64 = if MOVES { 1_000 } else { 3_600_000 };
 
 pub fn fresh_table() -> (tempfile::TempDir, Table) {
     let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a directory");
@@ -25,7 +27,7 @@ pub fn fresh_table() -> (tempfile::TempDir, Table) {
 
 /// One thread's part: calls, with the generation of its last claim in mind.
 pub fn play(
-    table: &Table,
+    (table, clock): (&Table, &Clock),
     names: &Names,
     holder: u8,
     dice: &mut Dice,
@@ -35,19 +37,24 @@ pub fn play(
 ) {
     let mut last = None;
     for _ in 0..calls {
-        let call = dice.call(holder, last, with_next);
+        let call = dice.call(names, holder, last, with_next);
         let began = now_ns();
-        said(Event { call: call.clone(), began, ended: None });
-        let answer = call.make(table, names);
+        let now_ms = clock.read();
+        said(Event { call: call.clone(), now_ms, began, ended: None });
+        let answer = with_pause(dice, || call.make(table, clock, names));
         let ended = now_ns();
         match &answer {
             Answer::Got { node, generation, .. } => {
                 last = (0..crate::history::NODES).find(|&n| names.node(n) == *node).map(|n| (n, *generation));
             }
-            Answer::At(_) | Answer::Did(_) if !matches!(call, Call::Renew { .. } | Call::Upsert { .. }) => last = None,
+            Answer::At(_) | Answer::Did(_)
+                if !matches!(call, Call::Renew { .. } | Call::Upsert { .. } | Call::Advance | Call::Limit { .. }) =>
+            {
+                last = None
+            }
             _ => {}
         }
-        said(Event { call, began, ended: Some((ended, answer)) });
+        said(Event { call, now_ms, began, ended: Some((ended, answer)) });
     }
 }
 
@@ -79,14 +86,16 @@ fn histories_of_threads_have_an_order() {
     let seed = std::env::var("TENURE_LINEARIZE_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or_else(now_ns);
     let (mut histories, mut calls) = (0u64, 0usize);
     while Instant::now() < until || histories == 0 {
-        let (_dir, table) = fresh_table();
-        for history in 0..HISTORIES {
-            let names = Names { history };
+        let (dir, table) = fresh_table();
+        let clock = Clock::of(dir.path());
+        for _ in 0..HISTORIES {
+            let names = Names { history: histories };
+            clock.read();
             begin(&table, &names);
             let together = Barrier::new(HOLDERS.into());
             let events: Vec<Event> = std::thread::scope(|scope| {
                 let play = |holder: u8| {
-                    let (table, names, together) = (&table, &names, &together);
+                    let (table, clock, names, together) = (&table, &clock, &names, &together);
                     let mut dice = Dice::new(seed ^ (histories << 8) ^ u64::from(holder));
                     scope.spawn(move || {
                         // Its name is known before the race begins, every other time.
@@ -95,7 +104,7 @@ fn histories_of_threads_have_an_order() {
                         }
                         let mut said = Vec::new();
                         together.wait();
-                        play(table, names, holder, &mut dice, CALLS, true, |event| said.push(event));
+                        play((table, clock), names, holder, &mut dice, CALLS, true, |event| said.push(event));
                         merged(said)
                     })
                 };
@@ -103,10 +112,10 @@ fn histories_of_threads_have_an_order() {
                 threads.into_iter().flat_map(|thread| thread.join().expect("no panic")).collect()
             });
             calls += events.len();
-            histories += 1;
             if let Err(why) = check(&events, &names) {
                 panic!("history {histories} of seed {seed}: {why}");
             }
+            histories += 1;
             clear(&table, &names);
         }
     }
@@ -118,13 +127,15 @@ fn histories_of_threads_have_an_order() {
 #[test]
 fn a_table_whose_words_go_back_is_rejected() {
     let (dir, table) = fresh_table();
-    let names = Names { history: 0 };
+    let (names, clock) = (Names { history: 0 }, Clock::of(dir.path()));
+    clock.read();
     begin(&table, &names);
     let mut said = Vec::new();
     let mut make = |call: Call| {
         let began = now_ns();
-        let answer = call.make(&table, &names);
-        said.push(Event { call, began, ended: Some((now_ns(), answer)) });
+        let now_ms = clock.read();
+        let answer = call.make(&table, &clock, &names);
+        said.push(Event { call, now_ms, began, ended: Some((now_ns(), answer)) });
     };
     make(Call::Claim { node: 0, holder: 0, generation: None, resume: false });
     let file = std::fs::read_dir(dir.path())
@@ -170,7 +181,7 @@ fn a_table_that_looks_before_it_writes_is_rejected() {
                             }
                         };
                         let call = Call::Claim { node: 0, holder, generation: None, resume: false };
-                        Event { call, began, ended: Some((now_ns(), answer)) }
+                        Event { call, now_ms: 0, began, ended: Some((now_ns(), answer)) }
                     })
                 })
                 .collect();

@@ -45,6 +45,7 @@ impl From<&Refusal> for No {
         let no = No::new(refusal.code());
         match refusal {
             Refusal::NoSuchNode { node } | Refusal::SelfLink { node } | Refusal::Duplicate { node } => no.node(node),
+            Refusal::GroupFull { node, .. } => no.node(node),
             Refusal::FenceRequired { node } => no.node(node),
             Refusal::Ended { node, status, generation } => no.node(node).status(*status).generation(*generation),
             Refusal::NotEnded { node, status } => no.node(node).status(*status),
@@ -114,6 +115,7 @@ pub struct Row {
     pub waiting_below: u64,
     pub summary: Option<String>,
     pub run: Option<String>,
+    pub attempts: u64,
     pub archived: bool,
     pub finished: bool,
 }
@@ -135,6 +137,7 @@ impl From<&NodeView> for Row {
             waiting_below: v.waiting_below,
             summary: v.summary.clone(),
             run: v.run.clone(),
+            attempts: v.attempts,
             archived: v.archived,
             finished: v.finished_at_ms.is_some(),
         }

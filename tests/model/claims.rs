@@ -2,9 +2,9 @@
 //!
 //! The order in which refusals are looked for is part of the rules: each verb reads from top to bottom.
 
-use tenure::{ClaimOptions, Completion, NodeId, Outcome, Seen};
+use tenure::{ClaimOptions, Completion, Ended, NodeId, Outcome, Seen};
 
-use super::answers::{Got, No, Taken};
+use super::answers::{Got, No, Row, Taken};
 use super::state::{Lease, Model};
 
 impl Model {
@@ -45,10 +45,23 @@ impl Model {
         Some(Taken { id, name: node.name.clone(), holder: lease.holder, generation: node.generation })
     }
 
+    /// The attempt that stands is lost or has failed: open again, or failed when it was the last (C9).
+    pub fn lose(&mut self, id: NodeId) -> Option<Taken> {
+        let node = self.nodes.get(&id)?;
+        if !node.is_last_attempt() {
+            return self.take_back(id);
+        }
+        let finished = self.tick();
+        let node = self.nodes.get_mut(&id)?;
+        let lease = node.lease.take()?;
+        (node.end, node.finished) = (Some(Outcome::Failed), finished);
+        Some(Taken { id, name: node.name.clone(), holder: lease.holder, generation: node.generation })
+    }
+
     fn take_back_if_run_out(&mut self, id: NodeId, now_ms: u64) {
         let lease = self.nodes.get(&id).and_then(|n| n.lease.as_ref());
         if lease.is_some_and(|l| l.has_run_out(now_ms)) {
-            self.take_back(id);
+            self.lose(id);
         }
     }
 
@@ -74,6 +87,11 @@ impl Model {
         if let Some(held) = self.held_by(holder) {
             self.take_back_if_run_out(held, now_ms);
         }
+        self.claim_as_it_is(id, holder, options, now_ms)
+    }
+
+    /// The claim itself, once what has run out was taken back.
+    pub fn claim_as_it_is(&mut self, id: NodeId, holder: &str, options: &ClaimOptions, now_ms: u64) -> Result<Got, No> {
         match self.held_by(holder) {
             Some(held) if options.resume => return self.resume(held, options, now_ms),
             Some(held) => return Err(self.busy(holder, held)),
@@ -92,6 +110,9 @@ impl Model {
         if seen != Seen::Ready {
             return Err(No::new("not_ready").node(self.label(id)).status(seen));
         }
+        if self.is_group_full(id) {
+            return Err(No::new("group_full").node(self.label(id)));
+        }
         self.give(id, holder, options.lease_ms, now_ms)
     }
 
@@ -100,6 +121,7 @@ impl Model {
         let node = self.node_mut(id)?;
         node.lease = Some(Lease { holder: holder.to_owned(), renewed_at_ms: now_ms, lease_ms });
         node.generation += 1;
+        node.attempts += 1;
         Ok(self.got(id, false))
     }
 
@@ -112,7 +134,8 @@ impl Model {
         if let Some(held) = self.held_by(holder) {
             return if options.resume { self.resume(held, options, now_ms) } else { Err(self.busy(holder, held)) };
         }
-        let next = self.ready().into_iter().find(|row| row.role.as_deref().is_none_or(|role| roles.contains(&role)));
+        let fits = |row: &Row| row.role.as_deref().is_none_or(|role| roles.contains(&role));
+        let next = self.ready().into_iter().find(|row| fits(row) && !self.is_group_full(row.id));
         match next {
             Some(row) => self.give(row.id, holder, options.lease_ms, now_ms),
             None => Err(No::new("nothing_ready")),
@@ -162,7 +185,7 @@ impl Model {
     }
 
     /// C4.
-    pub fn complete(&mut self, id: NodeId, completion: &Completion) -> Result<bool, No> {
+    pub fn complete(&mut self, id: NodeId, completion: &Completion) -> Result<Ended, No> {
         self.node(id)?;
         if self.rules.require_fence && completion.generation.is_none() {
             return Err(No::new("fence_required").node(self.label(id)));
@@ -170,7 +193,7 @@ impl Model {
         self.check_fence(id, completion.generation)?;
         let node = &self.nodes[&id];
         match node.end {
-            Some(outcome) if outcome == completion.outcome => return Ok(false),
+            Some(outcome) if outcome == completion.outcome => return Ok(Ended::Already),
             Some(_) => return Err(self.refuse_ended(id)),
             None => {}
         }
@@ -187,6 +210,13 @@ impl Model {
         if completion.outcome == Outcome::Done && open_as != Seen::Ready {
             return Err(No::new("not_ready").node(self.label(id)).status(self.seen(id)));
         }
+        let node = self.node(id)?;
+        let again = node.max_attempts > 0 && !node.is_last_attempt();
+        if completion.outcome == Outcome::Failed && node.lease.is_some() && again {
+            let attempts = node.attempts;
+            self.take_back(id);
+            return Ok(Ended::ToRetry { generation: self.nodes[&id].generation, attempts });
+        }
         let finished = self.tick();
         let node = self.node_mut(id)?;
         node.end = Some(completion.outcome);
@@ -195,7 +225,7 @@ impl Model {
         if let Some(summary) = &completion.summary {
             node.summary.clone_from(summary);
         }
-        Ok(true)
+        Ok(Ended::Now)
     }
 
     /// C5: longest quiet first.
@@ -210,7 +240,7 @@ impl Model {
             .filter_map(|(&id, n)| n.lease.as_ref().filter(|l| due(l)).map(|l| (l.renewed_at_ms, id)))
             .collect();
         due.sort_unstable();
-        due.into_iter().filter_map(|(_, id)| self.take_back(id)).collect()
+        due.into_iter().filter_map(|(_, id)| self.lose(id)).collect()
     }
 
     fn ended(&self, id: NodeId) -> Result<(), No> {
@@ -228,6 +258,7 @@ impl Model {
         node.finished = 0;
         node.archived = false;
         node.generation += 1;
+        node.attempts = 0;
         Ok(node.generation)
     }
 

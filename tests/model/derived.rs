@@ -106,6 +106,7 @@ impl Model {
             waiting_below: derived.waiting_below[&id],
             summary: filled(&node.summary),
             run: filled(&node.run),
+            attempts: node.attempts,
             archived: node.archived,
             finished: node.end.is_some(),
         }

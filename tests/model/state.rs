@@ -43,6 +43,12 @@ pub struct Node {
     pub run: String,
     pub summary: String,
     pub cost: u32,
+    /// Empty is none.
+    pub group: String,
+    /// 0 is no limit.
+    pub max_attempts: u16,
+    /// Claims since it was made or reopened.
+    pub attempts: u64,
     pub parent: Option<NodeId>,
     pub needs: BTreeSet<NodeId>,
     pub end: Option<Outcome>,
@@ -63,6 +69,9 @@ impl Node {
             run: String::new(),
             summary: String::new(),
             cost: 1,
+            group: String::new(),
+            max_attempts: 0,
+            attempts: 0,
             parent: None,
             needs: BTreeSet::new(),
             end: None,
@@ -82,6 +91,11 @@ impl Node {
         }
     }
 
+    /// Whether the attempt that stands is the last one.
+    pub fn is_last_attempt(&self) -> bool {
+        self.max_attempts > 0 && self.attempts >= u64::from(self.max_attempts)
+    }
+
     pub fn has_failed(&self) -> bool {
         matches!(self.end, Some(Outcome::Failed | Outcome::Cancelled))
     }
@@ -92,12 +106,14 @@ impl Node {
 pub struct Model {
     pub rules: Rules,
     pub nodes: BTreeMap<NodeId, Node>,
+    /// How many nodes of each group may be claimed at once.
+    pub groups: BTreeMap<String, u32>,
     pub ticks: u64,
 }
 
 impl Model {
     pub fn new(rules: Rules) -> Model {
-        Model { rules, nodes: BTreeMap::new(), ticks: 0 }
+        Model { rules, nodes: BTreeMap::new(), groups: BTreeMap::new(), ticks: 0 }
     }
 
     pub fn tick(&mut self) -> u64 {
@@ -189,6 +205,10 @@ impl Model {
             }
             self.node(other)?;
         }
+        if let Some(group) = spec.group.as_ref().filter(|group| !group.is_empty() && !self.groups.contains_key(*group))
+        {
+            return Err(No::new("no_such_group").node(group));
+        }
         let node = self.node_mut(id)?;
         let texts = [&spec.kind, &spec.role, &spec.run, &spec.summary];
         let fields = [&mut node.kind, &mut node.role, &mut node.run, &mut node.summary];
@@ -197,14 +217,28 @@ impl Model {
                 field.clone_from(text);
             }
         }
-        if let Some(cost) = spec.cost {
-            node.cost = cost;
+        node.cost = spec.cost.unwrap_or(node.cost);
+        node.max_attempts = spec.max_attempts.unwrap_or(node.max_attempts);
+        if let Some(group) = &spec.group {
+            node.group.clone_from(group);
         }
         if let Some(parent) = spec.parent {
             node.parent = parent;
         }
         node.needs.extend(spec.needs.iter().map(|need| need.node));
         Ok(())
+    }
+
+    /// Claims that stand when the limit is lowered stand on. False: it was so.
+    pub fn set_group(&mut self, group: &str, limit: u32) -> bool {
+        self.groups.insert(group.to_owned(), limit) != Some(limit)
+    }
+
+    /// Whether as many nodes of the node's group are claimed as may be at once.
+    pub fn is_group_full(&self, id: NodeId) -> bool {
+        let Some(node) = self.nodes.get(&id).filter(|node| !node.group.is_empty()) else { return false };
+        let claimed = self.nodes.values().filter(|other| other.group == node.group && other.lease.is_some()).count();
+        self.groups.get(&node.group).is_some_and(|&limit| claimed as u64 >= u64::from(limit))
     }
 
     pub fn link(&mut self, parent: NodeId, child: NodeId) -> Result<bool, No> {
