@@ -348,7 +348,7 @@ pub enum LedgerError {
         what: String,
     },
     /// The server cannot be reached; nothing was sent.
-    #[error("cannot reach the ledger at {at}: {why}; what was to be sent has not been sent")]
+    #[error("cannot reach the ledger at {at}: {why}")]
     Unreachable {
         /// Where, without any password.
         at: String,

@@ -122,9 +122,12 @@ fn the_complaints_of_a_program_are_harmless() {
     assert!(ran.err.contains("look\u{fffd}[2J\u{fffd}]0;x\u{fffd} here\u{fffd}and there\nsecond\n"), "{ran:?}");
     assert!(!ran.err.chars().any(|c| c.is_control() && c != '\n'), "{ran:?}");
     world.policy(&format!("command = [\"/bin/sh\", \"-c\", {:?}]\n", format!("{said}; sleep 1000")));
-    let ran = world.run(["start", "docs", "--request", "r1", "--", "true"]);
-    ran.refused(14, "no answer within");
-    assert!(ran.err.contains("second\n"), "{ran:?}");
+    // A machine may be too busy to start it in the time that it has.
+    wait_for("the complaint of one that is cut off", || {
+        let ran = world.run(["start", "docs", "--request", "r1", "--", "true"]);
+        ran.refused(14, "no answer within");
+        ran.err.contains("second\n").then_some(())
+    });
 }
 
 /// While a slow program decides, others use the ledger.

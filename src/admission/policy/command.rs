@@ -24,7 +24,7 @@ pub const HOOK_PATIENCE: Duration = Duration::from_secs(2);
 const OUTPUT_BYTES_MAX: u64 = 4096;
 
 /// How long the end of its standard error is waited for after its own end: somebody else may hold it open.
-const LAST_WORDS: Duration = Duration::from_millis(100);
+const LAST_WORDS: Duration = Duration::from_millis(250);
 
 /// A program that decides.
 #[derive(Clone, Debug)]

@@ -42,14 +42,15 @@ A first round, on one machine:
   tenure adm history docs
 
 Exit codes:
-   0 done                   3 nothing to pick up      10 busy
-   2 usage                  4 not found               25 busy by the legacy path
-   5 ledger unusable       30 damaged                 22 another one waits
-  11 conflict              12 placement changed       13 no destination
-  14 denied                   or stopping             19 not the destination
+   0 done                     2 usage                    3 nothing to pick up
+   4 not found                5 ledger unusable         10 busy
+  11 conflict                12 placement changed, or stopping
+  13 no destination          14 denied
   15 the attempt before is open, 16 final, 24 unknown
-  17 closed                18 canceled                20 expired
-  21 credential            29 already started         28 not the owner any more
+  17 closed                  18 canceled                19 not the destination
+  20 expired                 21 credential              22 another one waits
+  25 busy: the legacy path owns the surface
+  28 not the owner any more  29 already started         30 damaged
   75 answer unknown: it stays in the outbox, send it again
 
 `start` ends with the exit code of its command.";

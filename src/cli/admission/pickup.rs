@@ -106,10 +106,13 @@ pub fn run(desk: &Desk<'_>, args: PickupArgs) -> Result<Exit, CliError> {
 
 /// One look, without waiting.
 fn once(desk: &Desk<'_>, machine: &MachineId, args: &PickupArgs) -> Result<Exit, CliError> {
-    let found = desk.ledger.pickup(machine).map_err(refused)?;
+    let mut found = desk.ledger.pickup(machine).map_err(refused)?;
+    if record_ends(desk, machine, &found.open) && found.admitted.is_none() {
+        // What was open is closed, and what waited for that can be taken.
+        found = desk.ledger.pickup(machine).map_err(refused)?;
+    }
     let idle = AtomicBool::new(true);
     if !args.exec {
-        record_ends(desk, machine, &found.open);
         return show(desk, &found);
     }
     match serve(desk, machine, found, args, &idle)? {
@@ -204,8 +207,9 @@ fn exec(desk: &Desk<'_>, machine: MachineId, answer: Answer, args: &PickupArgs) 
     execute(desk, machine, answer, &Job { command: &command, input: &input, grace: args.grace.duration() })
 }
 
-/// Tells the ledger how runs of this machine ended that could not tell it themselves.
-fn record_ends(desk: &Desk<'_>, machine: &MachineId, open: &[Record]) {
+/// Tells the ledger how runs of this machine ended that could not tell it themselves. True: some were recorded.
+fn record_ends(desk: &Desk<'_>, machine: &MachineId, open: &[Record]) -> bool {
+    let mut any = false;
     for record in open {
         let files = RunFiles::new(&desk.home, &record.admission);
         let Ok(Some((ended, token))) = files.ended() else { continue };
@@ -224,10 +228,12 @@ fn record_ends(desk: &Desk<'_>, machine: &MachineId, open: &[Record]) {
             Ok(record) => {
                 out::note(&format!("tenure: recorded: {}", render::line(&record).trim_end()));
                 let _ = files.remove();
+                any = true;
             }
             Err(refusal) => out::note(&format!("tenure: {}", escape::message(&refusal.to_string()))),
         }
     }
+    any
 }
 
 /// What the pickup closed by itself, for a person who watches `--exec`.

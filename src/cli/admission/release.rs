@@ -39,7 +39,8 @@ pub struct ReleaseArgs {
 pub fn revoke(desk: &Desk<'_>, args: RevokeArgs) -> Result<Exit, CliError> {
     let admission = args.admission.id(desk.ledger.as_ref())?;
     let record = desk.ledger.revoke(&admission, &desk.subject).map_err(refused)?;
-    desk.changed(&View::now(&record, desk.ledger.as_ref()), || render::line(&record))
+    let text = || format!("{}: its credential is cut\n", render::line(&record).trim_end());
+    desk.changed(&View::now(&record, desk.ledger.as_ref()), text)
 }
 
 /// Runs `release`.
