@@ -203,17 +203,17 @@ fn a_late_start_of_a_lease_keeps_what_a_renewal_was_promised() {
 }
 
 #[test]
-fn a_lease_that_another_started_gives_way_to_the_longer_one_of_the_claimer() {
+fn a_lease_is_started_for_its_claimer_only_if_nobody_has() {
     explore(|| {
         let world = World::new(1, &[]);
         world.make_claimed(1, 0);
-        let (taken, ()) = race(
+        let (taken, renewed) = race(
             &world,
             |w| w.core().reclaim(0, 1, None).unwrap(),
-            |w| w.core().start_lease(1, 0, 1, Lease { lease_ms: 50_000, now_ms: 1 }).unwrap(),
+            |w| w.core().renew_lease(0, w.word(0), Lease { lease_ms: 1_000, now_ms: 600 }).unwrap(),
         );
-        assert!(taken.is_none());
-        assert!(world.core().reclaim(0, 9_000, None).unwrap().is_none(), "it has fifty seconds");
+        assert!(taken.is_none() && renewed);
+        assert!(world.core().reclaim(0, 1_500, None).unwrap().is_none(), "it was renewed until 1600");
     });
 }
 
