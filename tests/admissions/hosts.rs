@@ -254,8 +254,10 @@ fn a_host_is_silent_its_wire_is_cut_and_its_row_is_deleted() {
 
     // The wire is cut between the commit of B's start and its answer.
     hosts.wire.at_commit.store(true, Ordering::SeqCst);
+    let begun = std::time::Instant::now();
     let lost = hosts.b(What::Submit(for_b("q")));
     assert_eq!(lost.code, "unknown");
+    assert!(begun.elapsed().as_secs() < 60, "nothing tells B that the wire is cut: {:?}", begun.elapsed());
     let q =
         hosts.races.rows(&s).into_iter().find(|row| row.request.as_str() == "q").expect("it was committed").admission;
     assert_eq!(hosts.a(What::Submit(Sent::local(&s, "other-2"))).admission, Some(q));
