@@ -45,7 +45,7 @@ pub(crate) enum End {
     /// The caller does not hold it.
     NotHolder(NodeWord),
     /// A dependency is not done.
-    NotReady,
+    NotReady(NodeWord),
     /// The graph has changed: look again.
     Moved,
 }
@@ -105,7 +105,7 @@ impl Core<'_> {
                 return Ok(End::Moved);
             }
             if outcome == Outcome::Done && !in_order {
-                return Ok(End::NotReady);
+                return Ok(End::NotReady(old));
             }
             if let Some(again @ After::Again { .. }) = after {
                 match self.hand_back(slot, old, again, seen)? {

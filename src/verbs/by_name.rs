@@ -163,7 +163,7 @@ impl Table {
                 // Nobody holds it and nobody claims to: only the version can have changed since.
                 (None, None) => Refusal::Contended { tries: MOVED },
             }),
-            End::NotReady => Err(self.waiting(slot)?.unwrap_or(Refusal::Contended { tries: MOVED })),
+            End::NotReady(word) => Err(self.waiting(slot, word)?.unwrap_or(Refusal::Contended { tries: MOVED })),
             End::Moved => Err(Refusal::Contended { tries: TRIES }),
         }
     }
@@ -373,17 +373,19 @@ impl Table {
         Err(Refusal::Contended { tries: TRIES })
     }
 
-    /// The dependencies that keep a node from being done. `None`: none does by now, or the node has ended, so the verb is to
-    /// be decided anew.
-    pub(crate) fn waiting(&self, slot: u16) -> Result<Option<Refusal>, Refusal> {
+    /// The dependencies that keep a node from being done, whose word was this one. `None`: none does by now, or the node is not
+    /// what it was, so the verb is to be decided anew.
+    pub(crate) fn waiting(&self, slot: u16, word: NodeWord) -> Result<Option<Refusal>, Refusal> {
         let cut = self.cut()?;
+        if cut.words.get(usize::from(slot)) != Some(&word) {
+            return Ok(None);
+        }
         let label = |slot: u16| self.label_in(&cut.graph, slot);
         if let Some(by) = cut.skipped_by(slot) {
             return Ok(Some(Refusal::Skipped { node: label(slot), by: label(by) }));
         }
         let waits_for: Vec<String> = cut.unsatisfied(slot).take(8).map(|e| label(e.parent)).collect();
-        let ended = cut.words.get(usize::from(slot)).is_none_or(|word| word.is_ended());
-        if ended || waits_for.is_empty() {
+        if waits_for.is_empty() {
             return Ok(None);
         }
         Ok(Some(Refusal::NotReady { node: label(slot), status: cut.seen(slot), waits_for }))

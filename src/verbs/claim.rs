@@ -148,7 +148,7 @@ impl<'w> Claim<'w> {
                 End::Ended { .. } => Ok(Ended::Now),
                 End::Already => Ok(Ended::Already),
                 End::ToRetry { word, attempts } => Ok(Ended::ToRetry { generation: word.generation(), attempts }),
-                End::NotReady => match table.waiting(self.slot)? {
+                End::NotReady(word) => match table.waiting(self.slot, word)? {
                     Some(refusal) => Err(refusal),
                     None => continue,
                 },

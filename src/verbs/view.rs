@@ -182,7 +182,8 @@ pub(crate) fn attempts(word: NodeWord, end: EndWord, node: &Node) -> u64 {
 /// The generation that the attempts of a node are counted from, as if it had not been archived since it ended.
 pub(crate) fn attempts_from(word: NodeWord, end: EndWord, node: &Node) -> u64 {
     let moves = if word.is_ended() { end.moves_to(word.generation()) } else { 0 };
-    node.base.saturating_add(moves)
+    // Never past it: a node that comes back with a snapshot stands there for a moment with the end of the one before it.
+    node.base.saturating_add(moves).min(word.generation())
 }
 
 /// When an ended node ended. One that came back from an earlier boot has no time on the lease clock, and the time of its

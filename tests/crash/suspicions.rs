@@ -65,6 +65,13 @@ scenario!(
     "complete n done by=w1",
     "reopen d;get n"
 );
+scenario!(
+    what_is_not_ready_is_told_of_the_claim_that_could_not_be_ended,
+    pause,
+    "upsert d;upsert n;claim w1 n;link d n",
+    "complete n done by=w1 gen=1",
+    "force n;get n"
+);
 scenario!(a_reopen_answers_with_the_generation_it_made, pause, "upsert a;complete a done", "reopen a", "archive a");
 scenario!(
     a_release_by_name_is_of_that_name_1,
