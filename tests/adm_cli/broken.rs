@@ -105,6 +105,15 @@ fn no_ledger_is_an_empty_one_to_whoever_reads() {
 /// The end cannot be recorded: the next pickup on this machine does it.
 #[test]
 fn an_end_that_could_not_be_recorded_is_recorded_later() {
+    end_is_recorded_by(&["pickup", "--exec"]);
+}
+
+#[test]
+fn an_end_that_could_not_be_recorded_is_recorded_by_a_pickup_that_waits() {
+    end_is_recorded_by(&["pickup", "--exec", "--wait", "0"]);
+}
+
+fn end_is_recorded_by(pickup: &[&str]) {
     let world = World::new();
     let script = format!("chmod 400 {}", world.ledger_file().display());
     let ran = world.run(["start", "docs", "--request", "r1", "--", "sh", "-c", &format!("{script}; exit 4")]);
@@ -114,7 +123,7 @@ fn an_end_that_could_not_be_recorded_is_recorded_later() {
     assert_eq!(world.shown("r1")["phase"], "started");
     // What waits for the surface is taken by the same pickup.
     world.ok(["submit", "docs", "--request", "r2", "--", "echo", "next"]);
-    assert_eq!(world.ok(["pickup", "--exec"]), "next");
+    assert_eq!(world.ok(pickup), "next");
     let shown = world.shown("r1");
     assert_eq!((shown["closing"].as_str(), shown["exit_code"].as_i64()), (Some("failed"), Some(4)));
     assert_eq!(std::fs::read_dir(world.state().join("runs")).unwrap().count(), 0);

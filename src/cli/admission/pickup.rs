@@ -35,7 +35,7 @@ pub struct PickupArgs {
     list: bool,
 
     /// Wait for something to take; with a number, at most so many seconds
-    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "31536000",
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "31536000",
           value_parser = args::wait_ms)]
     wait: Option<u64>,
 
@@ -86,7 +86,7 @@ pub fn run(desk: &Desk<'_>, args: PickupArgs) -> Result<Exit, CliError> {
     let mut last = Exit::NothingReady;
     loop {
         let left = until.saturating_duration_since(Instant::now());
-        match desk.ledger.pickup(&machine) {
+        match look(desk, &machine) {
             Ok(found) => match serve(desk, &machine, found, &args, &idle)? {
                 Served::Ended(exit) => return Ok(exit),
                 Served::Ran(exit) => {
@@ -106,11 +106,7 @@ pub fn run(desk: &Desk<'_>, args: PickupArgs) -> Result<Exit, CliError> {
 
 /// One look, without waiting.
 fn once(desk: &Desk<'_>, machine: &MachineId, args: &PickupArgs) -> Result<Exit, CliError> {
-    let mut found = desk.ledger.pickup(machine).map_err(refused)?;
-    if record_ends(desk, machine, &found.open) && found.admitted.is_none() {
-        // What was open is closed, and what waited for that can be taken.
-        found = desk.ledger.pickup(machine).map_err(refused)?;
-    }
+    let found = look(desk, machine).map_err(refused)?;
     let idle = AtomicBool::new(true);
     if !args.exec {
         return show(desk, &found);
@@ -119,6 +115,19 @@ fn once(desk: &Desk<'_>, machine: &MachineId, args: &PickupArgs) -> Result<Exit,
         Served::Ended(exit) | Served::Ran(exit) => Ok(exit),
         Served::Nothing => Ok(Exit::NothingReady),
     }
+}
+
+/// Picks up, and records the ends that were not recorded yet. What waited for one of those is taken in the same go.
+fn look(desk: &Desk<'_>, machine: &MachineId) -> Result<Pickup, Refusal> {
+    let found = desk.ledger.pickup(machine)?;
+    if !record_ends(desk, machine, &found.open) || found.admitted.is_some() {
+        return Ok(found);
+    }
+    let again = desk.ledger.pickup(machine)?;
+    // What the first look closed is told once, and this is the only chance.
+    let expired = [found.expired, again.expired].concat();
+    let refused = [found.refused, again.refused].concat();
+    Ok(Pickup { expired, refused, ..again })
 }
 
 /// What one round of a pickup that waits came to.
@@ -137,7 +146,6 @@ fn serve(
     args: &PickupArgs,
     idle: &AtomicBool,
 ) -> Result<Served, CliError> {
-    record_ends(desk, machine, &found.open);
     if !args.exec {
         return if found.admitted.is_some() { show(desk, &found).map(Served::Ended) } else { Ok(Served::Nothing) };
     }
