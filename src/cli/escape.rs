@@ -36,8 +36,8 @@ fn escaped(text: &str, double: bool) -> String {
     out
 }
 
-/// JSON text in which everything unsafe is written as `\uXXXX`. Such characters stand only inside strings there, so the
-/// value stays the same.
+/// JSON text in which everything that a terminal might obey is written as `\uXXXX`. Such characters stand only inside
+/// strings there, so the value stays the same.
 pub fn json(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
