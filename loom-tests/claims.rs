@@ -37,6 +37,27 @@ fn one_holder_that_claims_two_nodes_at_once_gets_one() {
 }
 
 #[test]
+fn a_claim_that_another_call_made_is_the_callers() {
+    explore(|| {
+        let world = World::new(2, &[]);
+        // Calling off another's reservation moves the node's word under the claim, which looks at it again: meanwhile the
+        // second call of its holder may make the claim.
+        let left = world.leave_reserved(2, 0);
+        let (b, a) = race(
+            &world,
+            move |w| {
+                w.core().call_off(2, left).unwrap();
+                claim(w, 1, 1)
+            },
+            |w| claim(w, 1, 0),
+        );
+        assert!(won(&a) != won(&b), "{a:?} {b:?}");
+        assert_eq!(won(&a), world.word(0).holder() == Some(1));
+        world.check();
+    });
+}
+
+#[test]
 fn one_holder_that_claims_one_node_twice_has_it_once() {
     explore(|| {
         let world = World::new(1, &[]);

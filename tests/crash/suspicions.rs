@@ -66,6 +66,13 @@ scenario!(
     "reopen d;get n"
 );
 scenario!(
+    a_failed_attempt_is_counted_before_the_node_is_reopened,
+    pause,
+    "upsert a attempts=3;claim w1 a",
+    "complete a failed by=w1 gen=1",
+    "complete a done;reopen a"
+);
+scenario!(
     what_is_not_ready_is_told_of_the_claim_that_could_not_be_ended,
     pause,
     "upsert d;upsert n;claim w1 n;link d n",
