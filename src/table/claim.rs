@@ -199,6 +199,7 @@ impl<'m> Core<'m> {
     }
 
     /// Calls a reservation off, unless it is made first: afterwards the holder's word is clear of it, or has changed.
+    #[cold]
     pub(crate) fn call_off(&self, holder: u16, reserved: HolderWord) -> Result<(), Stop> {
         let slot = reserved.node();
         let (holder, node) = (&self.holder(holder)?.word, &self.node(slot)?.word);
@@ -265,6 +266,7 @@ impl<'m> Core<'m> {
     }
 
     /// Finishes a claim that somebody reserved and did not make yet, or calls it off if the node is not ready any more.
+    #[cold]
     fn help_claim(
         &self,
         who: Who,

@@ -98,8 +98,7 @@ impl Core<'_> {
             }
             let in_order = self.all_satisfied(seen, slot)?;
             let fails = outcome == Outcome::Failed && old.holder().is_some() && seen.policy(slot).max_attempts() > 0;
-            let after = if fails { Some(seen.after_attempt(slot, old)) } else { None };
-            let attempts = seen.attempts(slot, old);
+            let after = if fails { Some((seen.after_attempt(slot, old), seen.attempts(slot, old))) } else { None };
             let matters = outcome != Outcome::Done && self.failure_matters(seen, slot);
             if !seen.is_whole() {
                 return Ok(End::Moved);
@@ -107,7 +106,7 @@ impl Core<'_> {
             if outcome == Outcome::Done && !in_order {
                 return Ok(End::NotReady(old));
             }
-            if let Some(again @ After::Again { .. }) = after {
+            if let Some((again @ After::Again { .. }, attempts)) = after {
                 match self.hand_back(slot, old, again, seen)? {
                     Some(word) => return Ok(End::ToRetry { word, attempts }),
                     None => continue,
@@ -123,7 +122,7 @@ impl Core<'_> {
             let swap = node.word.compare_exchange(old, old.ended(outcome, text), Ordering::SeqCst, Ordering::Relaxed);
             if swap.is_ok() {
                 // It has ended whatever comes of this: hints are found again.
-                let _ = self.announce(slot);
+                let _ = self.announce(slot, seen);
                 if matters {
                     // Others may be skipped now, and those behind them satisfied: more than the neighbours.
                     let _ = self.refresh_hints();
@@ -179,7 +178,7 @@ impl Core<'_> {
             // It is handed back whatever comes of this: hints are found again.
             After::Again { .. } => drop(self.hint(slot)),
             After::Failed => {
-                let _ = self.announce(slot);
+                let _ = self.announce(slot, seen);
                 if self.failure_matters(seen, slot) {
                     let _ = self.refresh_hints();
                 }

@@ -40,6 +40,7 @@ impl Core<'_> {
     }
 
     /// Names a claim that `holder` has reserved in its node's group's word, if there is a seat.
+    #[inline]
     pub(crate) fn take_seat(
         &self,
         holder: u16,
@@ -47,11 +48,22 @@ impl Core<'_> {
         lease: Lease,
         seen: &InForce<'_>,
     ) -> Result<Seat, Stop> {
-        let slot = reserved.node();
-        let group = seen.policy(slot).group();
-        if group == 0 {
-            return Ok(Seat::Taken);
+        match seen.policy(reserved.node()).group() {
+            0 => Ok(Seat::Taken),
+            group => self.take_seat_of(group, holder, reserved, lease, seen),
         }
+    }
+
+    #[cold]
+    fn take_seat_of(
+        &self,
+        group: u8,
+        holder: u16,
+        reserved: HolderWord,
+        lease: Lease,
+        seen: &InForce<'_>,
+    ) -> Result<Seat, Stop> {
+        let slot = reserved.node();
         let word = &self.group(group)?.word;
         let mine = GroupWord::naming(holder, reserved);
         for _ in 0..TRIES {
@@ -109,11 +121,16 @@ impl Core<'_> {
     }
 
     /// Whether as many nodes of the group of `slot` are claimed as may be at once. Full is only what was so at one moment.
+    #[inline]
     pub(crate) fn is_group_full(&self, slot: u16, seen: &InForce<'_>) -> Result<bool, Stop> {
-        let group = seen.policy(slot).group();
-        if group == 0 {
-            return Ok(false);
+        match seen.policy(slot).group() {
+            0 => Ok(false),
+            group => self.is_full(group, seen),
         }
+    }
+
+    #[cold]
+    fn is_full(&self, group: u8, seen: &InForce<'_>) -> Result<bool, Stop> {
         let limit = seen.version.group_limit.get(usize::from(group)).map_or(0, |l| l.load(Ordering::Relaxed));
         for _ in 0..TRIES {
             let mut claimed = Vec::new();
@@ -144,11 +161,16 @@ impl Core<'_> {
 
     /// A claim of `slot` is over: wakes a waiter for each role that a ready node of its group asks for, since of a node
     /// whose role nobody offers and one behind it that anybody may take the second gets the seat.
+    #[inline]
     pub(crate) fn ring_group(&self, slot: u16, seen: &InForce<'_>) {
-        let group = seen.policy(slot).group();
-        if group == 0 {
-            return;
+        match seen.policy(slot).group() {
+            0 => {}
+            group => self.ring_members(group, seen),
         }
+    }
+
+    #[cold]
+    fn ring_members(&self, group: u8, seen: &InForce<'_>) {
         let mut rung = Vec::new();
         for (next, _) in seen.hinted().filter(|&(next, _)| seen.policy(next).group() == group) {
             let role = seen.role(next);

@@ -15,7 +15,7 @@
 use crate::clock;
 use crate::layout::{HINT_WORDS, edge_parts, get16};
 use crate::node::OnFailure;
-use crate::sync::Ordering;
+use crate::sync::{Ordering, Shared};
 use crate::table::version::InForce;
 use crate::table::{Core, Stop, TRIES};
 use crate::word::NodeWord;
@@ -70,13 +70,16 @@ impl InForce<'_> {
         self.set(place);
     }
 
-    /// The hinted slots that have been ready for [`AGE_MS`], the oldest node first. They go before all others, so that
-    /// leaves beside an endless deep chain start at all. Nothing is looked at while there are none.
+    /// Whether some node was seen ready for [`AGE_MS`].
     #[inline]
+    pub(crate) fn has_aged(&self) -> bool {
+        self.version.filled.load(Ordering::Relaxed) == FILLED_AGED
+    }
+
+    /// The hinted slots that have been ready for [`AGE_MS`], the oldest node first. They go before all others, so that
+    /// leaves beside an endless deep chain start at all.
+    #[cold]
     pub(crate) fn aged(&self) -> Vec<(u16, Place)> {
-        if self.version.filled.load(Ordering::Relaxed) != FILLED_AGED {
-            return Vec::new();
-        }
         let is_aged = |place: &Place| {
             let word = self.version.aged.get(place.word);
             word.is_some_and(|word| word.load(Ordering::Relaxed) & place.bit != 0)
@@ -104,17 +107,56 @@ impl InForce<'_> {
 
     /// The slots whose bits are set, in the order in which they are given out. A bit is looked at when it is reached.
     #[inline]
-    pub(crate) fn hinted(&self) -> impl Iterator<Item = (u16, Place)> + '_ {
-        self.version.hints.iter().enumerate().flat_map(move |(word, bits)| {
+    pub(crate) fn hinted(&self) -> Hinted<'_> {
+        Hinted { order: &self.version.order, rest: &self.version.hints, next_word: 0, left: 0 }
+    }
+}
+
+/// See [`InForce::hinted`].
+pub(crate) struct Hinted<'m> {
+    order: &'m [Shared<u64>],
+    /// The words from `next_word` on.
+    rest: &'m [Shared<u64>],
+    next_word: usize,
+    /// Bits of the word before the next one that were not reached yet.
+    left: u64,
+}
+
+impl Hinted<'_> {
+    /// Passes over empty words, eight at a time: most are, and every claim passes over all that stand before its node.
+    #[inline]
+    fn pass_over_empty(&mut self) {
+        while let Some((eight, rest)) = self.rest.split_first_chunk::<8>() {
+            // SeqCst: see `next`.
+            if eight.iter().fold(0, |any, word| any | word.load(Ordering::SeqCst)) != 0 {
+                break;
+            }
+            self.rest = rest;
+            self.next_word += 8;
+        }
+    }
+}
+
+impl Iterator for Hinted<'_> {
+    type Item = (u16, Place);
+
+    #[inline]
+    fn next(&mut self) -> Option<(u16, Place)> {
+        if self.left == 0 {
+            self.pass_over_empty();
+        }
+        while self.left == 0 {
+            let (word, rest) = self.rest.split_first()?;
             // SeqCst: whoever is about to sleep, or frees a seat, sees what was set before the other looked for it.
-            let mut left = bits.load(Ordering::SeqCst);
-            std::iter::from_fn(move || {
-                let bit = left & left.wrapping_neg();
-                left &= left.wrapping_sub(1);
-                let rank = word * 64 + bit.checked_ilog2()? as usize;
-                Some((get16(&self.version.order, rank)?, Place { word, bit }))
-            })
-        })
+            self.left = word.load(Ordering::SeqCst);
+            self.rest = rest;
+            self.next_word += 1;
+        }
+        let bit = self.left & self.left.wrapping_neg();
+        self.left ^= bit;
+        let word = self.next_word - 1;
+        let rank = word * 64 + bit.trailing_zeros() as usize;
+        Some((get16(self.order, rank)?, Place { word, bit }))
     }
 }
 
@@ -178,8 +220,9 @@ impl Core<'_> {
     }
 
     /// `slot` may be ready: it was handed back or reclaimed, or a bit was cleared too soon.
+    #[inline(never)]
     pub(crate) fn hint(&self, slot: u16) -> Result<(), Stop> {
-        self.in_steady_version(|seen| {
+        self.in_steady_version(self.in_force()?, |seen| {
             if self.is_ready(seen, slot)? {
                 self.set_hint(seen, slot);
             }
@@ -192,8 +235,10 @@ impl Core<'_> {
     /// A child's `watch` names a dependency that was seen undone: while it is, the child need not be looked at. Whoever
     /// ends the watched one looks for another to watch. That makes the sum of all looks linear in the edges, also for a
     /// child with thousands of dependencies (the watched literals of Moskewicz et al., DAC 2001).
-    pub(crate) fn announce(&self, slot: u16) -> Result<(), Stop> {
-        self.in_steady_version(|seen| {
+    ///
+    /// `seen` is the version that the end was decided from.
+    pub(crate) fn announce(&self, slot: u16, seen: &InForce<'_>) -> Result<(), Stop> {
+        self.in_steady_version(*seen, |seen| {
             for i in seen.children(slot) {
                 let (child, _) = edge_parts(get16(&seen.version.children, i).unwrap_or(0));
                 let watch = seen.version.watch.get(usize::from(child)).map_or(0, |watch| watch.load(Ordering::SeqCst));
@@ -240,13 +285,14 @@ impl Core<'_> {
     }
 
     /// Sets the bit of every ready node, and notes which have been ready for long. Linear in nodes and edges.
+    #[cold]
     pub(crate) fn refresh_hints(&self) -> Result<(), Stop> {
         self.refresh_hints_at(clock::lease_now_coarse_ms())
     }
 
     /// As [`refresh_hints`](Core::refresh_hints), at this moment of the lease clock.
     pub(crate) fn refresh_hints_at(&self, now_ms: u64) -> Result<(), Stop> {
-        self.in_steady_version(|seen| {
+        self.in_steady_version(self.in_force()?, |seen| {
             let mut filled = FILLED;
             for slot in 0..seen.high() {
                 if self.is_ready(seen, slot)? {
@@ -273,16 +319,24 @@ impl Core<'_> {
         Ok(since_ms)
     }
 
-    /// Sets hints in the version in force, and again when another has come into force meanwhile: whoever published that
-    /// one may have filled its hints before it could see what these hints are about.
-    fn in_steady_version(&self, set: impl Fn(&InForce<'_>) -> Result<(), Stop>) -> Result<(), Stop> {
+    /// Sets hints in the version `seen`, and in the one in force for as long as that is not the one they were set in: whoever
+    /// published it may have filled its hints before it could see what these hints are about.
+    #[inline]
+    fn in_steady_version<'v>(
+        &self,
+        mut seen: InForce<'v>,
+        set: impl Fn(&InForce<'v>) -> Result<(), Stop>,
+    ) -> Result<(), Stop>
+    where
+        Self: 'v,
+    {
         for _ in 0..TRIES {
-            let seen = self.in_force()?;
-            set(&seen)?;
+            let done = set(&seen);
             let root = self.fixed.header.root.load(Ordering::SeqCst);
             if root.current() == seen.root.current() && seen.is_whole() {
-                return Ok(());
+                return done;
             }
+            seen = self.in_force()?;
         }
         Err(Stop::Contended)
     }

@@ -4,6 +4,7 @@ use crate::error::Damaged;
 use crate::record::Record;
 use crate::sync::Ordering;
 use crate::table::claim::{Attempt, Holding, Who};
+use crate::table::hints::Place;
 use crate::table::lease::Lease;
 use crate::table::version::InForce;
 use crate::table::{Core, Stop, TRIES};
@@ -54,9 +55,7 @@ impl<'m> Core<'m> {
     /// once more, so that a hint lost with a dead process costs time and never a node.
     pub(crate) fn claim_next(&self, who: Who, offer: Offer<'_>, lease: Lease) -> Result<Next, Stop> {
         if self.is_scan_due(lease.now_ms) {
-            self.reclaim_all(lease.now_ms, None)?;
-            self.rerank()?;
-            self.refresh_hints()?;
+            self.look_through(lease.now_ms)?;
         }
         let mut refreshed = None;
         for _ in 0..TRIES {
@@ -84,21 +83,40 @@ impl<'m> Core<'m> {
         Err(Stop::Contended)
     }
 
-    /// Tries the hinted nodes in order.
+    /// Opens what has run out, and mends what a dead process may have left undone.
+    #[cold]
+    fn look_through(&self, now_ms: u64) -> Result<(), Stop> {
+        self.reclaim_all(now_ms, None)?;
+        self.rerank()?;
+        self.refresh_hints()
+    }
+
+    /// Tries the hinted nodes in order, those that have waited long before all others.
     #[inline]
     fn pass(&self, who: Who, offer: Offer<'_>, lease: Lease, seen: &InForce<'m>) -> Result<Pass, Stop> {
+        if seen.has_aged() {
+            match self.pass_over(seen.aged().into_iter(), who, offer, lease, seen)? {
+                Pass::NothingHinted => {}
+                pass => return Ok(pass),
+            }
+        }
+        self.pass_over(seen.hinted(), who, offer, lease, seen)
+    }
+
+    #[inline]
+    fn pass_over(
+        &self,
+        places: impl Iterator<Item = (u16, Place)>,
+        who: Who,
+        offer: Offer<'_>,
+        lease: Lease,
+        seen: &InForce<'m>,
+    ) -> Result<Pass, Stop> {
         let mut full_groups = Vec::new();
-        for (slot, place) in seen.aged().into_iter().chain(seen.hinted()) {
-            let role = seen.role(slot);
-            if role != 0 && !offer.roles.contains(&role) {
-                continue;
-            }
-            let policy = seen.policy(slot);
-            let group = policy.group();
-            if group != 0 && full_groups.contains(&group) {
-                continue;
-            }
-            if policy.is_gated() && !self.is_startable(slot, offer.gate, seen)? {
+        for (slot, place) in places {
+            let (role, policy) = (seen.role(slot), seen.policy(slot));
+            let asks_nothing = role == 0 && policy.group() == 0 && !policy.is_gated();
+            if !asks_nothing && !self.fits(slot, offer, &full_groups, seen)? {
                 continue;
             }
             // The bit goes to one taker, so that others go on to the next node instead of swapping for the same word.
@@ -126,7 +144,7 @@ impl<'m> Core<'m> {
                     if !self.is_group_full(slot, seen)? {
                         return Ok(Pass::Moved);
                     }
-                    full_groups.push(group);
+                    full_groups.push(policy.group());
                 }
                 Attempt::NotBefore { .. } | Attempt::NotOpen(_) | Attempt::OtherGeneration(_) | Attempt::NotReady => {
                     self.hint(slot)?
@@ -134,6 +152,19 @@ impl<'m> Core<'m> {
             }
         }
         Ok(if self.fixed.header.root.load(Ordering::Acquire) == seen.root { Pass::NothingHinted } else { Pass::Moved })
+    }
+
+    /// Whether a node is for this worker: its role, its group, of which one may have been seen full, and its surface.
+    #[cold]
+    fn fits(&self, slot: u16, offer: Offer<'_>, full_groups: &[u8], seen: &InForce<'m>) -> Result<bool, Stop> {
+        let (role, policy) = (seen.role(slot), seen.policy(slot));
+        if role != 0 && !offer.roles.contains(&role) {
+            return Ok(false);
+        }
+        if policy.group() != 0 && full_groups.contains(&policy.group()) {
+            return Ok(false);
+        }
+        Ok(!policy.is_gated() || self.is_startable(slot, offer.gate, seen)?)
     }
 
     /// Whether the gate lets work start on the surface that a node names.

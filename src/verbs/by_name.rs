@@ -10,6 +10,7 @@ use crate::record::Record;
 use crate::sync::Ordering;
 use crate::table::finish::{Back, By, End};
 use crate::table::lease::{Lease, Taken};
+use crate::table::text::Draft;
 use crate::table::version::InForce;
 use crate::table::{Core, TRIES};
 use crate::verbs::Table;
@@ -241,19 +242,15 @@ impl Table {
         for _ in 0..TRIES {
             let seen = core.settled().map_err(stopped)?;
             let Some(slot) = find(&seen)? else { continue };
-            let mut draft = core.draft();
             let text = match summary {
                 None => None,
-                Some(summary) => {
-                    let Some(record) = core.read_text(seen.text(slot))?.and_then(|bytes| Record::decode(&bytes)) else {
-                        self.look_again(seen.root)?;
-                        continue;
-                    };
-                    let record = Record { summary: summary.to_owned(), ..record };
-                    Some(draft.write(TextOf::Node(slot), &record.encode()).map_err(stopped)?.head())
-                }
+                Some(summary) => match self.record_with(summary, slot, &seen)? {
+                    Some(text) => Some(text),
+                    None => continue,
+                },
             };
-            match core.try_end(slot, outcome, by(&seen)?, wanted, text, &seen).map_err(stopped)? {
+            let head = text.as_ref().map(|&(_, head)| head);
+            match core.try_end(slot, outcome, by(&seen)?, wanted, head, &seen).map_err(stopped)? {
                 End::Moved => {}
                 End::Ended { out_of_order: true } => {
                     // It has ended whatever comes of this; the order is mended by the next look through the leases.
@@ -264,6 +261,21 @@ impl Table {
             }
         }
         Err(Refusal::Contended { tries: TRIES })
+    }
+
+    /// The record of `slot` with another summary, written but not referred to yet, and its head block. `None`: the version
+    /// was overwritten, look again.
+    #[cold]
+    fn record_with(&self, summary: &str, slot: u16, seen: &InForce<'_>) -> Result<Option<(Draft<'_>, u16)>, Refusal> {
+        let core = self.core();
+        let Some(record) = core.read_text(seen.text(slot))?.and_then(|bytes| Record::decode(&bytes)) else {
+            self.look_again(seen.root)?;
+            return Ok(None);
+        };
+        let record = Record { summary: summary.to_owned(), ..record };
+        let mut draft = core.draft();
+        let text = draft.write(TextOf::Node(slot), &record.encode()).map_err(|stop| self.refusal(stop))?;
+        Ok(Some((draft, text.head())))
     }
 
     /// The slot of an id in the version in force. `None`: it was overwritten, look again.
@@ -320,6 +332,7 @@ impl Table {
     }
 
     /// The fence did not match.
+    #[cold]
     pub(crate) fn mismatch(&self, slot: u16, expected: Option<u64>, word: NodeWord) -> Refusal {
         Refusal::GenerationMismatch {
             node: self.label(slot),
@@ -330,6 +343,7 @@ impl Table {
     }
 
     /// The claim at `generation` is over.
+    #[cold]
     pub(crate) fn lost(&self, slot: u16, generation: u64) -> Refusal {
         match self.core().node(slot) {
             Ok(node) => self.mismatch(slot, Some(generation), node.word.load(Ordering::Acquire)),
@@ -375,6 +389,7 @@ impl Table {
 
     /// The dependencies that keep a node from being done, whose word was this one. `None`: none does by now, or the node is not
     /// what it was, so the verb is to be decided anew.
+    #[cold]
     pub(crate) fn waiting(&self, slot: u16, word: NodeWord) -> Result<Option<Refusal>, Refusal> {
         let cut = self.cut()?;
         if cut.words.get(usize::from(slot)) != Some(&word) {

@@ -194,6 +194,7 @@ impl Table {
     }
 
     /// Puts into words why a transition did not happen.
+    #[cold]
     pub(crate) fn refusal(&self, stop: Stop) -> Refusal {
         match stop {
             Stop::Damaged(damaged) => Refusal::Damaged(damaged),
@@ -206,6 +207,7 @@ impl Table {
 
 /// # Errors
 /// [`NameError::Lease`] when the table cannot keep a lease of this length.
+#[inline]
 pub(crate) fn check_lease(lease_ms: u64) -> Result<(), NameError> {
     if (1..=LEASE_MS_MAX).contains(&lease_ms) {
         Ok(())

@@ -309,6 +309,7 @@ impl Worker {
 
     /// What it means that the holder has a claim: `None` when its lease has run out, and it has it no longer. With `resume`
     /// the answer is that claim, its lease running from now, since the caller is evidently alive.
+    #[cold]
     fn standing(&self, slot: u16, generation: u64, lease: Lease, resume: bool) -> Result<Option<Claim<'_>>, Refusal> {
         let core = self.table.core_mut()?;
         let stopped = |stop| self.table.refusal(stop);
