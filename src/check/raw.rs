@@ -1,6 +1,6 @@
 //! A version of the graph copied as it stands, good or bad.
 
-use crate::layout::{EDGES, INDEX, NODES, Version, get32, unpack16};
+use crate::layout::{EDGES, INDEX, NODES, NodeFacts, Version, unpack16};
 use crate::sync::{Bits, Ordering, Shared};
 use crate::table::Core;
 use crate::table::version::InForce;
@@ -9,7 +9,7 @@ use crate::word::{PolicyWord, TextRef};
 /// How often a copy is begun anew because the buffer was taken for a later version meanwhile.
 const TRIES: u32 = 1_000;
 
-/// The words of a version. Arrays of nodes, holders and groups are copied whole, edges as many as are counted and fit.
+/// The words of a version. Those of nodes, holders and groups are copied whole, edges as many as are counted and fit.
 pub(super) struct Raw {
     pub(super) high: u64,
     pub(super) edge_count: u64,
@@ -20,17 +20,17 @@ pub(super) struct Raw {
     pub(super) floor: u64,
     pub(super) id: Vec<u128>,
     pub(super) text: Vec<TextRef>,
-    pub(super) facts: Vec<u64>,
+    pub(super) parent_and_cost: Vec<u64>,
     pub(super) role: Vec<u64>,
     pub(super) born: Vec<u64>,
     pub(super) policy: Vec<PolicyWord>,
     pub(super) waiting_below: Vec<u64>,
-    pub(super) dep_start: Vec<u32>,
-    pub(super) child_start: Vec<u32>,
+    pub(super) deps_at: Vec<u64>,
+    pub(super) children_at: Vec<u64>,
     pub(super) deps: Vec<u16>,
     pub(super) children: Vec<u16>,
     pub(super) order: Vec<u16>,
-    pub(super) rank: Vec<u16>,
+    pub(super) rank: Vec<u64>,
     pub(super) index: Vec<u16>,
     pub(super) holders: Vec<TextRef>,
     pub(super) holder_hash: Vec<u64>,
@@ -43,16 +43,13 @@ fn all<T: Bits>(words: &[Shared<T>]) -> Vec<T> {
     words.iter().map(|word| word.load(Ordering::Relaxed)).collect()
 }
 
-fn all32(words: &[Shared<u64>]) -> Vec<u32> {
-    (0..=NODES).map_while(|i| get32(words, i)).collect()
-}
-
 impl Raw {
     fn copy(v: &Version) -> Raw {
         let one = |word: &Shared<u64>| word.load(Ordering::Relaxed);
         let edge_count = one(&v.edges);
         let edges = usize::try_from(edge_count).unwrap_or(EDGES).min(EDGES);
-        let ids = v.id_hi.iter().zip(&v.id_lo);
+        let of_all = |word: fn(&NodeFacts) -> &Shared<u64>| v.nodes.iter().map(|facts| one(word(facts))).collect();
+        let id = |facts: &NodeFacts| u128::from(one(&facts.id_hi)) << 64 | u128::from(one(&facts.id_lo));
         Raw {
             high: one(&v.high),
             edge_count,
@@ -61,19 +58,19 @@ impl Raw {
             holder_high: one(&v.holder_high),
             filled: one(&v.filled),
             floor: one(&v.floor),
-            id: ids.map(|(hi, lo)| u128::from(one(hi)) << 64 | u128::from(one(lo))).collect(),
-            text: all(&v.text),
-            facts: all(&v.facts),
-            role: all(&v.role),
-            born: all(&v.born),
-            policy: all(&v.policy),
-            waiting_below: all(&v.waiting_below),
-            dep_start: all32(&v.dep_start),
-            child_start: all32(&v.child_start),
+            id: v.nodes.iter().map(id).collect(),
+            text: v.nodes.iter().map(|facts| facts.text.load(Ordering::Relaxed)).collect(),
+            parent_and_cost: of_all(|facts| &facts.parent_and_cost),
+            role: of_all(|facts| &facts.role),
+            born: of_all(|facts| &facts.born),
+            policy: v.nodes.iter().map(|facts| facts.policy.load(Ordering::Relaxed)).collect(),
+            waiting_below: of_all(|facts| &facts.waiting_below),
+            deps_at: of_all(|facts| &facts.deps_at),
+            children_at: of_all(|facts| &facts.children_at),
             deps: unpack16(&v.deps, edges),
             children: unpack16(&v.children, edges),
             order: unpack16(&v.order, NODES),
-            rank: unpack16(&v.rank, NODES),
+            rank: of_all(|facts| &facts.rank),
             index: unpack16(&v.index, INDEX),
             holders: all(&v.holders),
             holder_hash: all(&v.holder_hash),
@@ -111,6 +108,6 @@ impl Raw {
 
     /// `parent slot + 1`, 0 for none.
     pub(super) fn parent_word(&self, slot: usize) -> u64 {
-        self.facts.get(slot).map_or(0, |facts| facts >> 32)
+        self.parent_and_cost.get(slot).map_or(0, |bits| bits >> 32)
     }
 }

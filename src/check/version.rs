@@ -135,9 +135,12 @@ fn edges(raw: &Raw, found: &mut Found) -> Vec<Edge> {
     let mut edges = Vec::new();
     let mut from = 0usize;
     for child in 0..raw.high() {
-        let range = from..raw.dep_start.get(child + 1).map_or(usize::MAX, |&to| to as usize);
-        let Some(own) = raw.deps.get(range.clone()) else {
-            let message = format!("its dependencies are to stand at {range:?}, and there are {}", raw.deps.len());
+        let range = stands_at(&raw.deps_at, child);
+        let Some(own) = raw.deps.get(range.clone()).filter(|_| range.start == from) else {
+            let message = format!(
+                "its dependencies are to stand at {range:?}, not from {from}, or there are only {}",
+                raw.deps.len()
+            );
             found.add(Code::Edge, about(child), message);
             return edges;
         };
@@ -182,8 +185,8 @@ fn children(raw: &Raw, edges: &[Edge], found: &mut Found) {
     }
     let mut from = 0usize;
     for (parent, expected) in expected.iter().enumerate() {
-        let to = raw.child_start.get(parent + 1).map_or(usize::MAX, |&to| to as usize);
-        if raw.children.get(from..to) != Some(expected.as_slice()) {
+        let range = stands_at(&raw.children_at, parent);
+        if range.start != from || raw.children.get(range.clone()) != Some(expected.as_slice()) {
             let message = format!(
                 "the nodes that wait for it are {} by their dependencies, and not what it names",
                 expected.len()
@@ -191,8 +194,14 @@ fn children(raw: &Raw, edges: &[Edge], found: &mut Found) {
             found.add(Code::Children, about(parent), message);
             return; // What follows begins where this one ends.
         }
-        from = to;
+        from = range.end;
     }
+}
+
+/// Where a node's entries are said to stand; nothing that is said of it is hidden, as `range_parts` would.
+fn stands_at(words: &[u64], slot: usize) -> Range<usize> {
+    let bits = words.get(slot).copied().unwrap_or(0);
+    (bits >> 32) as usize..bits as u32 as usize
 }
 
 /// Takes away what waits for nothing until nothing is left, or nothing can be taken.
@@ -234,7 +243,7 @@ fn order(raw: &Raw, found: &mut Found) {
             found.add(Code::Order, about(slot), message);
             return;
         }
-        if raw.rank.get(slot).map(|&rank| usize::from(rank)) != Some(place) {
+        if raw.rank.get(slot) != Some(&(place as u64)) {
             found.add(
                 Code::Order,
                 about(slot),

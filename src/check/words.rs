@@ -77,7 +77,7 @@ fn one(core: &Core<'_>, node: &NodeSlot, slot: u16, word: NodeWord, seen: &InFor
     if let Some(holder) = word.holder() {
         claim(core, slot, word, holder, seen, is_node, &mut wrong);
     }
-    let base = seen.version.base.get(usize::from(slot)).map_or(0, |base| base.load(Ordering::Relaxed));
+    let base = seen.base(slot);
     if is_node && base > word.generation() {
         let message = format!("attempts are counted from generation {base}, and it is at {}", word.generation());
         wrong.push((Code::AttemptsAhead, message));

@@ -33,10 +33,14 @@ fn the_byte_diagram_is_that_of_this_build() {
         ("GroupSlot", rows_of!(GroupSlot: word)),
         ("Block", rows_of!(Block: owner text chain payload)),
         (
+            "NodeFacts",
+            rows_of!(NodeFacts: text id_hi id_lo role policy deps_at children_at rank parent_and_cost waiting_below base born
+                created_ms updated_ms),
+        ),
+        (
             "Version",
-            rows_of!(Version: owner stamp verdict high edges steps next_born holder_high filled floor id_hi id_lo text facts
-                role born created_ms updated_ms base policy waiting_below dep_start child_start deps children order rank
-                index holders holder_hash groups group_hash group_limit changes targets befores hints aged watch),
+            rows_of!(Version: owner stamp verdict high edges steps next_born holder_high filled floor nodes deps children order index
+                holders holder_hash groups group_hash group_limit changes targets befores hints aged watch),
         ),
     ];
     let tables: String = tables

@@ -65,6 +65,28 @@ impl Fixed {
     }
 }
 
+impl NodeFacts {
+    fn fresh() -> NodeFacts {
+        NodeFacts {
+            text: zero(),
+            id_hi: zero(),
+            id_lo: zero(),
+            role: zero(),
+            policy: zero(),
+            deps_at: zero(),
+            children_at: zero(),
+            rank: zero(),
+            parent_and_cost: zero(),
+            waiting_below: zero(),
+            base: zero(),
+            born: zero(),
+            created_ms: zero(),
+            updated_ms: zero(),
+            _spare: [0; 2],
+        }
+    }
+}
+
 impl Version {
     /// `stamp` 1 is the version that the root of a new table names; other buffers have 0.
     pub(crate) fn fresh(stamp: u64) -> Version {
@@ -79,24 +101,11 @@ impl Version {
             holder_high: zero(),
             filled: zero(),
             floor: zero(),
-            _to_ids: [0; 6],
-            id_hi: zeros(),
-            id_lo: zeros(),
-            text: zeros(),
-            facts: zeros(),
-            role: zeros(),
-            born: zeros(),
-            created_ms: zeros(),
-            updated_ms: zeros(),
-            base: zeros(),
-            policy: zeros(),
-            waiting_below: zeros(),
-            dep_start: zeros(),
-            child_start: zeros(),
+            _to_nodes: [0; 6],
+            nodes: from_fn(|_| NodeFacts::fresh()),
             deps: zeros(),
             children: zeros(),
             order: zeros(),
-            rank: zeros(),
             index: zeros(),
             holders: zeros(),
             holder_hash: zeros(),

@@ -3,7 +3,7 @@
 //! If you touch a struct here, bump [`LAYOUT_VERSION`]. The fingerprint changes by itself, so that two builds that
 //! differ in a capacity refuse each other even when somebody forgot to. `docs/layout.md` has the byte diagram.
 //!
-//! Everything is a `u64`, also the short numbers, which are packed by [`pack16`] and [`pack32`], but for the doorbell, which
+//! Everything is a `u64`, also the short numbers, which are packed by [`pack16`] and [`range_bits`], but for the doorbell, which
 //! the kernel wants to be 32 bits: a word of the mapping is never read with two different widths.
 
 #[cfg(all(test, not(any(tenure_loom, tenure_crash))))]
@@ -21,7 +21,7 @@ use crate::word::{
 };
 
 /// Counts up whenever a struct of this file changes its meaning.
-pub(crate) const LAYOUT_VERSION: u64 = 2;
+pub(crate) const LAYOUT_VERSION: u64 = 3;
 
 /// "tenure" and a line end, so that a text tool which mangles line ends is noticed.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"tenure\r\n");
@@ -154,6 +154,37 @@ pub(crate) struct Block {
     pub(crate) payload: [Shared<u64>; BLOCK_WORDS],
 }
 
+/// What a version says of one node. Claiming and ending it read the first cache line alone; whoever looks at one node
+/// finds all of it on one page.
+#[cfg_attr(not(tenure_loom), repr(C, align(64)))]
+pub(crate) struct NodeFacts {
+    /// The node's record; none: the slot is free.
+    pub(crate) text: Shared<TextRef>,
+    pub(crate) id_hi: Shared<u64>,
+    pub(crate) id_lo: Shared<u64>,
+    /// Hash of the role that a worker must offer; 0: any worker.
+    pub(crate) role: Shared<u64>,
+    /// Most attempts, delay between them, group; see [`PolicyWord`].
+    pub(crate) policy: Shared<PolicyWord>,
+    /// Where its dependencies stand in `deps`, see [`range_bits`]; those of the next slot follow them.
+    pub(crate) deps_at: Shared<u64>,
+    /// The same for `children`.
+    pub(crate) children_at: Shared<u64>,
+    /// Its place in `order`.
+    pub(crate) rank: Shared<u64>,
+
+    /// `parent slot + 1` in the upper half (0: none), cost in the lower.
+    pub(crate) parent_and_cost: Shared<u64>,
+    /// Cost of the longest chain of unfinished work below.
+    pub(crate) waiting_below: Shared<u64>,
+    /// The node's generation when it was made or reopened: attempts are counted from there.
+    pub(crate) base: Shared<u64>,
+    pub(crate) born: Shared<u64>,
+    pub(crate) created_ms: Shared<u64>,
+    pub(crate) updated_ms: Shared<u64>,
+    _spare: [u64; 2],
+}
+
 /// One version of the graph. Nothing of it changes while it is in force, except the hints.
 #[cfg_attr(not(tenure_loom), repr(C, align(4096)))]
 pub(crate) struct Version {
@@ -174,37 +205,14 @@ pub(crate) struct Version {
     pub(crate) filled: Shared<u64>,
     /// New nodes begin at no lower generation: one that was pruned may come back under its name, in another slot.
     pub(crate) floor: Shared<u64>,
-    _to_ids: [u64; 6],
+    _to_nodes: [u64; 6],
 
-    pub(crate) id_hi: [Shared<u64>; NODES],
-    pub(crate) id_lo: [Shared<u64>; NODES],
-    /// The node's record; none: the slot is free.
-    pub(crate) text: [Shared<TextRef>; NODES],
-    /// `parent slot + 1` in the upper half (0: none), cost in the lower.
-    pub(crate) facts: [Shared<u64>; NODES],
-    /// Hash of the role that a worker must offer; 0: any worker.
-    pub(crate) role: [Shared<u64>; NODES],
-    pub(crate) born: [Shared<u64>; NODES],
-    pub(crate) created_ms: [Shared<u64>; NODES],
-    pub(crate) updated_ms: [Shared<u64>; NODES],
-    /// The node's generation when it was made or reopened: attempts are counted from there.
-    pub(crate) base: [Shared<u64>; NODES],
-    /// Most attempts, delay between them, group; see [`PolicyWord`].
-    pub(crate) policy: [Shared<PolicyWord>; NODES],
-    /// Cost of the longest chain of unfinished work below.
-    pub(crate) waiting_below: [Shared<u64>; NODES],
-
-    /// Where each node's dependencies begin in `deps`, 32 bits each; one more entry ends the last.
-    pub(crate) dep_start: [Shared<u64>; NODES / 2 + 1],
-    /// The same for `children`.
-    pub(crate) child_start: [Shared<u64>; NODES / 2 + 1],
+    pub(crate) nodes: [NodeFacts; NODES],
     /// Slot and mode, 16 bits each, ascending by slot within a node; see [`edge_bits`].
     pub(crate) deps: [Shared<u64>; EDGES / 4],
     pub(crate) children: [Shared<u64>; EDGES / 4],
     /// Slots in the order in which ready nodes are given out, 16 bits each.
     pub(crate) order: [Shared<u64>; NODES / 4],
-    /// The place of each slot in `order`.
-    pub(crate) rank: [Shared<u64>; NODES / 4],
     /// `slot + 1` by id, open addressing, 16 bits each.
     pub(crate) index: [Shared<u64>; INDEX / 4],
 
@@ -292,7 +300,7 @@ const _: () = {
     assert!(offset_of!(Fixed, blocks) == 4096 + 64 * (NODES + HOLDERS + GROUPS));
     assert!(size_of::<Fixed>() == 4096 + 64 * (NODES + HOLDERS + GROUPS) + 128 * BLOCKS);
     assert!(size_of::<GroupSlot>() == 64 && GROUPS <= 1 << 8);
-    assert!(offset_of!(Version, id_hi) == 128);
+    assert!(offset_of!(Version, nodes) == 128 && size_of::<NodeFacts>() == 128);
     assert!(offset_of!(Version, hints).is_multiple_of(8) && size_of::<Version>().is_multiple_of(4096));
     assert!(NODES <= 1 << 12 && HOLDERS <= 1 << 12 && BLOCKS <= 1 << 16 && VERSIONS_MAX <= 1 << 8);
 };
@@ -320,21 +328,21 @@ pub(crate) fn get16(words: &[Shared<u64>], i: usize) -> Option<u16> {
     Some((word >> (16 * (i % 4))) as u16)
 }
 
-/// Entry `i` of numbers packed two to a word; `None` past the end.
+/// Where a node's entries of `deps` or `children` stand, as one word: the first in the upper half, the end in the lower.
+pub(crate) const fn range_bits(from: u32, to: u32) -> u64 {
+    (from as u64) << 32 | to as u64
+}
+
+/// Where such a word says that entries stand; nowhere, when there are none such.
 #[inline]
-pub(crate) fn get32(words: &[Shared<u64>], i: usize) -> Option<u32> {
-    let word = words.get(i / 2)?.load(crate::sync::Ordering::Relaxed);
-    Some((word >> (32 * (i % 2))) as u32)
+pub(crate) fn range_parts(bits: u64) -> std::ops::Range<usize> {
+    let (from, to) = ((bits >> 32) as usize, bits as u32 as usize);
+    if from <= to && to <= EDGES { from..to } else { 0..0 }
 }
 
 /// The words that hold `numbers`, four to a word, the last one filled up with zeros.
 pub(crate) fn pack16(numbers: &[u16]) -> impl Iterator<Item = u64> + '_ {
     numbers.chunks(4).map(|four| four.iter().rev().fold(0, |word, &n| word << 16 | u64::from(n)))
-}
-
-/// The words that hold `numbers`, two to a word.
-pub(crate) fn pack32(numbers: &[u32]) -> impl Iterator<Item = u64> + '_ {
-    numbers.chunks(2).map(|two| two.iter().rev().fold(0, |word, &n| word << 32 | u64::from(n)))
 }
 
 /// The first `count` numbers that `words` hold, four to a word.

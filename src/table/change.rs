@@ -305,8 +305,9 @@ impl<'m> Core<'m> {
             let looped = Damaged { what: "the version in force has a loop" };
             let derived = self.derive(&graph, &self.words(graph.nodes.len())).map_err(|_| looped)?;
             let version = self.version(root.current())?;
-            let same = derived.plan.waiting_below.iter().zip(&version.waiting_below).zip(&derived.ended);
-            if same.into_iter().all(|((now, then), ended)| *ended || *now == then.load(Ordering::Relaxed)) {
+            let same = derived.plan.waiting_below.iter().zip(&version.nodes).zip(&derived.ended);
+            if same.into_iter().all(|((now, then), ended)| *ended || *now == then.waiting_below.load(Ordering::Relaxed))
+            {
                 return Ok(());
             }
             match self.publish(root, &graph, &[], &[]) {

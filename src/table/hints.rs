@@ -41,7 +41,7 @@ pub(crate) struct Place {
 impl InForce<'_> {
     /// The place of a slot.
     fn place_of(&self, slot: u16) -> Option<Place> {
-        let rank = usize::from(get16(&self.version.rank, slot.into())?);
+        let rank = self.facts(slot)?.rank.load(Ordering::Relaxed) as usize;
         (rank / 64 < HINT_WORDS).then_some(Place { word: rank / 64, bit: 1 << (rank % 64) })
     }
 
@@ -56,7 +56,7 @@ impl InForce<'_> {
     /// Hash of the role that a worker must offer for this node; 0 is any.
     #[inline]
     pub(crate) fn role(&self, slot: u16) -> u64 {
-        self.version.role.get(usize::from(slot)).map_or(0, |r| r.load(Ordering::Relaxed))
+        self.facts(slot).map_or(0, |facts| facts.role.load(Ordering::Relaxed))
     }
 
     /// Clears the bit of a place. False: somebody else did. SeqCst: see `set`.
@@ -91,7 +91,7 @@ impl InForce<'_> {
 
     /// Creation number of a node: the moment on the lease clock in its upper 40 bits, so that older is smaller.
     fn born(&self, slot: u16) -> u64 {
-        self.version.born.get(usize::from(slot)).map_or(0, |born| born.load(Ordering::Relaxed))
+        self.facts(slot).map_or(0, |facts| facts.born.load(Ordering::Relaxed))
     }
 
     fn set_aged(&self, slot: u16, is_aged: bool) {

@@ -60,12 +60,12 @@ impl<'m> Core<'m> {
             let coming = match seen.root.next() {
                 Some(next) => {
                     let next = self.version(next)?;
-                    let (texts, slot) = match text.of() {
-                        TextOf::Node(slot) => (&next.text[..], slot),
-                        TextOf::Holder(slot) => (&next.holders[..], slot),
-                        TextOf::Group(slot) => (&next.groups[..], slot),
+                    let word = match text.of() {
+                        TextOf::Node(slot) => next.nodes.get(usize::from(slot)).map(|facts| &facts.text),
+                        TextOf::Holder(slot) => next.holders.get(usize::from(slot)),
+                        TextOf::Group(slot) => next.groups.get(usize::from(slot)),
                     };
-                    texts.get(usize::from(slot)).map(|t| t.load(Ordering::Relaxed))
+                    word.map(|word| word.load(Ordering::Relaxed))
                 }
                 None => None,
             };

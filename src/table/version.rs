@@ -9,7 +9,8 @@ use crate::error::Damaged;
 use crate::graph::{Edge, Graph, Group, Holder, Node, index_home};
 use crate::id::NodeId;
 use crate::layout::{
-    EDGES, GROUPS, HOLDERS, INDEX, NODES, STEPS, Version, edge_bits, edge_parts, get16, get32, pack16, pack32, unpack16,
+    EDGES, GROUPS, HOLDERS, INDEX, NODES, NodeFacts, STEPS, Version, edge_bits, edge_parts, get16, pack16, range_bits,
+    range_parts, unpack16,
 };
 use crate::sync::{Bits, Ordering, Shared, fence};
 use crate::table::claim::Who;
@@ -41,16 +42,22 @@ impl<'m> InForce<'m> {
         self.version.stamp.load(Ordering::Relaxed) == self.stamp
     }
 
+    /// What the version says of the node in a slot.
+    #[inline]
+    pub(crate) fn facts(&self, slot: u16) -> Option<&'m NodeFacts> {
+        self.version.nodes.get(usize::from(slot))
+    }
+
     /// The slot of the node with this id.
     pub(crate) fn slot_of(&self, id: NodeId) -> Option<u16> {
         let home = index_home(id);
         let (hi, lo) = ((id.0 >> 64) as u64, id.0 as u64);
         for probe in 0..INDEX {
             let slot = get16(&self.version.index, (home + probe) % INDEX)?.checked_sub(1)?;
-            let at = usize::from(slot);
-            let found = self.version.id_lo.get(at)?.load(Ordering::Relaxed) == lo
-                && self.version.id_hi.get(at)?.load(Ordering::Relaxed) == hi
-                && !self.version.text.get(at)?.load(Ordering::Relaxed).is_none();
+            let facts = self.facts(slot)?;
+            let found = facts.id_lo.load(Ordering::Relaxed) == lo
+                && facts.id_hi.load(Ordering::Relaxed) == hi
+                && !facts.text.load(Ordering::Relaxed).is_none();
             if found {
                 return Some(slot);
             }
@@ -60,30 +67,29 @@ impl<'m> InForce<'m> {
 
     /// The id of the node in a slot.
     pub(crate) fn id(&self, slot: u16) -> NodeId {
-        let word = |words: &[Shared<u64>]| words.get(usize::from(slot)).map_or(0, |w| w.load(Ordering::Relaxed));
-        NodeId(u128::from(word(&self.version.id_hi)) << 64 | u128::from(word(&self.version.id_lo)))
+        self.facts(slot).map_or(NodeId(0), read_id)
     }
 
     /// The node in a slot; none in a free one.
     pub(crate) fn node(&self, slot: u16) -> Option<Node> {
-        if usize::from(slot) < NODES { read_node(self.version, slot.into()) } else { None }
+        read_node(self.facts(slot)?)
     }
 
     /// Cost of the longest chain of unfinished nodes below a live node.
     pub(crate) fn waiting_below(&self, slot: u16) -> u64 {
-        self.version.waiting_below.get(usize::from(slot)).map_or(0, |below| below.load(Ordering::Relaxed))
+        self.facts(slot).map_or(0, |facts| facts.waiting_below.load(Ordering::Relaxed))
     }
 
     /// Where `slot`'s dependencies stand in `deps`.
     #[inline]
     pub(crate) fn deps(&self, slot: u16) -> std::ops::Range<usize> {
-        range(&self.version.dep_start, slot)
+        self.facts(slot).map_or(0..0, |facts| range_parts(facts.deps_at.load(Ordering::Relaxed)))
     }
 
     /// Where `slot`'s children stand in `children`.
     #[inline]
     pub(crate) fn children(&self, slot: u16) -> std::ops::Range<usize> {
-        range(&self.version.child_start, slot)
+        self.facts(slot).map_or(0..0, |facts| range_parts(facts.children_at.load(Ordering::Relaxed)))
     }
 
     /// Slots in use are all below this.
@@ -94,7 +100,7 @@ impl<'m> InForce<'m> {
     /// The node's record; none for a free slot.
     #[inline]
     pub(crate) fn text(&self, slot: u16) -> TextRef {
-        self.version.text.get(usize::from(slot)).map_or(TextRef::NONE, |t| t.load(Ordering::Relaxed))
+        self.facts(slot).map_or(TextRef::NONE, |facts| facts.text.load(Ordering::Relaxed))
     }
 
     /// The name of a group.
@@ -105,14 +111,17 @@ impl<'m> InForce<'m> {
     /// How a node is tried again, and its group.
     #[inline]
     pub(crate) fn policy(&self, slot: u16) -> PolicyWord {
-        let word = self.version.policy.get(usize::from(slot));
-        word.map_or(PolicyWord::new(0, 0, 0), |word| word.load(Ordering::Relaxed))
+        self.facts(slot).map_or(PolicyWord::new(0, 0, 0), |facts| facts.policy.load(Ordering::Relaxed))
+    }
+
+    /// The generation that attempts are counted from.
+    pub(crate) fn base(&self, slot: u16) -> u64 {
+        self.facts(slot).map_or(0, |facts| facts.base.load(Ordering::Relaxed))
     }
 
     /// How many claims of the node there were, the one that stands included.
     pub(crate) fn attempts(&self, slot: u16, word: NodeWord) -> u64 {
-        let base = self.version.base.get(usize::from(slot)).map_or(0, |base| base.load(Ordering::Relaxed));
-        word.attempts_since(base)
+        word.attempts_since(self.base(slot))
     }
 
     /// The holders whose names have this hash: few, if any.
@@ -134,15 +143,6 @@ impl<'m> InForce<'m> {
     #[inline]
     pub(crate) fn holder_name(&self, holder: u16) -> TextRef {
         self.version.holders.get(usize::from(holder)).map_or(TextRef::NONE, |t| t.load(Ordering::Relaxed))
-    }
-}
-
-#[inline]
-fn range(starts: &[Shared<u64>], slot: u16) -> std::ops::Range<usize> {
-    let at = usize::from(slot);
-    match (get32(starts, at), get32(starts, at + 1)) {
-        (Some(from), Some(to)) if from <= to && to as usize <= EDGES => from as usize..to as usize,
-        _ => 0..0,
     }
 }
 
@@ -184,7 +184,7 @@ impl<'m> Core<'m> {
     pub(crate) fn load_node(&self, slot: u16) -> Result<Option<Node>, Stop> {
         for _ in 0..TRIES {
             let seen = self.in_force()?;
-            let node = read_node(seen.version, usize::from(slot));
+            let node = seen.node(slot);
             if seen.is_whole() {
                 return Ok(node);
             }
@@ -215,7 +215,7 @@ fn read_in(v: &Version) -> Result<Graph, Damaged> {
     if high > NODES || edge_count > EDGES || holder_high > HOLDERS {
         return Err(wrong("a version counts more nodes, edges or holders than fit"));
     }
-    let nodes: Vec<Option<Node>> = (0..high).map(|slot| read_node(v, slot)).collect();
+    let nodes: Vec<Option<Node>> = v.nodes.iter().take(high).map(read_node).collect();
     let is_present = |slot: u16| nodes.get(usize::from(slot)).is_some_and(Option::is_some);
     if nodes.iter().flatten().any(|n| n.parent.is_some_and(|p| !is_present(p))) {
         return Err(wrong("a node belongs under a free slot"));
@@ -242,25 +242,29 @@ fn read_in(v: &Version) -> Result<Graph, Damaged> {
     Ok(Graph { nodes, edges, holders, groups, floor, next_born: v.next_born.load(Ordering::Relaxed), index })
 }
 
-fn read_node(v: &Version, slot: usize) -> Option<Node> {
-    let word = |words: &[Shared<u64>]| words[slot].load(Ordering::Relaxed);
-    let text = v.text[slot].load(Ordering::Relaxed);
+fn read_id(facts: &NodeFacts) -> NodeId {
+    let half = |word: &Shared<u64>| u128::from(word.load(Ordering::Relaxed));
+    NodeId(half(&facts.id_hi) << 64 | half(&facts.id_lo))
+}
+
+fn read_node(facts: &NodeFacts) -> Option<Node> {
+    let word = |word: &Shared<u64>| word.load(Ordering::Relaxed);
+    let text = facts.text.load(Ordering::Relaxed);
     if text.is_none() {
         return None;
     }
-    let facts = word(&v.facts);
-    let parent = (facts >> 32).checked_sub(1).and_then(|p| u16::try_from(p).ok());
+    let parent_and_cost = word(&facts.parent_and_cost);
     Some(Node {
-        id: NodeId(u128::from(word(&v.id_hi)) << 64 | u128::from(word(&v.id_lo))),
+        id: read_id(facts),
         text,
-        cost: facts as u32,
-        parent,
-        role: word(&v.role),
-        born: word(&v.born),
-        created_ms: word(&v.created_ms),
-        updated_ms: word(&v.updated_ms),
-        base: word(&v.base),
-        policy: v.policy[slot].load(Ordering::Relaxed),
+        cost: parent_and_cost as u32,
+        parent: (parent_and_cost >> 32).checked_sub(1).and_then(|p| u16::try_from(p).ok()),
+        role: word(&facts.role),
+        born: word(&facts.born),
+        created_ms: word(&facts.created_ms),
+        updated_ms: word(&facts.updated_ms),
+        base: word(&facts.base),
+        policy: facts.policy.load(Ordering::Relaxed),
     })
 }
 
@@ -269,8 +273,12 @@ fn read_edges(v: &Version, high: usize, count: usize) -> Result<Vec<Edge>, Damag
     let deps = unpack16(&v.deps, count);
     let mut edges = Vec::with_capacity(count);
     let mut from = 0;
-    for child in 0..high {
-        let to = get32(&v.dep_start, child + 1).ok_or(wrong.clone())? as usize;
+    for (child, facts) in v.nodes.iter().enumerate().take(high) {
+        let bits = facts.deps_at.load(Ordering::Relaxed);
+        let to = bits as u32 as usize;
+        if bits >> 32 != from as u64 {
+            return Err(wrong);
+        }
         let own = deps.get(from..to).ok_or(wrong.clone())?;
         edges.extend(own.iter().map(|&bits| {
             let (parent, on_failure) = edge_parts(bits);
@@ -324,8 +332,18 @@ pub(crate) fn write_out(
             both.into_iter().flat_map(|(a, b)| [a, b]).for_each(|word| word.store(target, Ordering::Relaxed));
         }
     }
-    for slot in 0..g.nodes.len() {
-        write_node(v, slot, g.nodes[slot].as_ref());
+    let dep_start = g.dep_start();
+    let mut rank = vec![0u16; g.nodes.len()];
+    for (place, &slot) in derived.order.iter().enumerate() {
+        rank[usize::from(slot)] = place as u16;
+    }
+    for (slot, facts) in v.nodes.iter().enumerate().take(g.nodes.len()) {
+        let range = |starts: &[u32]| range_bits(starts[slot], starts[slot + 1]);
+        put(&facts.deps_at, range(&dep_start));
+        put(&facts.children_at, range(&derived.child_start));
+        put(&facts.rank, rank[slot].into());
+        put(&facts.waiting_below, derived.plan.waiting_below[slot]);
+        write_node(facts, g.nodes[slot].as_ref());
     }
     for (slot, holder) in g.holders.iter().enumerate() {
         v.holders[slot].store(holder.map_or(TextRef::NONE, |h| h.name), Ordering::Relaxed);
@@ -340,20 +358,11 @@ pub(crate) fn write_out(
     let fill = |words: &[Shared<u64>], values: &mut dyn Iterator<Item = u64>| {
         words.iter().zip(values).for_each(|(word, value)| put(word, value));
     };
-    let dep_start = g.dep_start();
     let deps: Vec<u16> = g.edges.iter().map(|e| edge_bits(e.parent, e.on_failure)).collect();
-    fill(&v.dep_start, &mut pack32(&dep_start));
     fill(&v.deps, &mut pack16(&deps));
-    fill(&v.child_start, &mut pack32(&derived.child_start));
     fill(&v.children, &mut pack16(&derived.children));
     fill(&v.index, &mut pack16(&g.index));
     fill(&v.order, &mut pack16(&derived.order));
-    let mut rank = vec![0u16; g.nodes.len()];
-    for (place, &slot) in derived.order.iter().enumerate() {
-        rank[usize::from(slot)] = place as u16;
-    }
-    fill(&v.rank, &mut pack16(&rank));
-    fill(&v.waiting_below, &mut derived.plan.waiting_below.iter().copied());
     put(&v.filled, 0);
     v.hints.iter().chain(&v.aged).for_each(|word| put(word, 0));
     v.watch.iter().take(g.nodes.len()).for_each(|word| put(word, 0));
@@ -361,19 +370,19 @@ pub(crate) fn write_out(
     Ok(())
 }
 
-fn write_node(v: &Version, slot: usize, node: Option<&Node>) {
-    let put = |words: &[Shared<u64>], value: u64| words[slot].store(value, Ordering::Relaxed);
-    v.text[slot].store(node.map_or(TextRef::NONE, |n| n.text), Ordering::Relaxed);
+fn write_node(facts: &NodeFacts, node: Option<&Node>) {
+    let put = |word: &Shared<u64>, value: u64| word.store(value, Ordering::Relaxed);
+    facts.text.store(node.map_or(TextRef::NONE, |n| n.text), Ordering::Relaxed);
     let Some(node) = node else { return };
-    put(&v.id_hi, (node.id.0 >> 64) as u64);
-    put(&v.id_lo, node.id.0 as u64);
-    put(&v.facts, node.parent.map_or(0, |p| u64::from(p) + 1) << 32 | u64::from(node.cost));
-    put(&v.role, node.role);
-    put(&v.born, node.born);
-    put(&v.created_ms, node.created_ms);
-    put(&v.updated_ms, node.updated_ms);
-    put(&v.base, node.base);
-    v.policy[slot].store(node.policy, Ordering::Relaxed);
+    put(&facts.id_hi, (node.id.0 >> 64) as u64);
+    put(&facts.id_lo, node.id.0 as u64);
+    put(&facts.parent_and_cost, node.parent.map_or(0, |p| u64::from(p) + 1) << 32 | u64::from(node.cost));
+    put(&facts.role, node.role);
+    put(&facts.born, node.born);
+    put(&facts.created_ms, node.created_ms);
+    put(&facts.updated_ms, node.updated_ms);
+    put(&facts.base, node.base);
+    facts.policy.store(node.policy, Ordering::Relaxed);
 }
 
 /// What follows from a graph and is kept beside it.

@@ -83,8 +83,8 @@ const CASES: &[Case] = &[
         unname(c, v, B);
         unname(c, v, C);
         for slot in [B, C] {
-            put(&v.id_hi[slot], 5);
-            put(&v.id_lo[slot], 5);
+            put(&v.nodes[slot].id_hi, 5);
+            put(&v.nodes[slot].id_lo, 5);
         }
         reindex(v, &[A, D, E, C]);
     }),
@@ -92,43 +92,43 @@ const CASES: &[Case] = &[
         let at = (0..).find(|&at| crate::layout::get16(&v.index, at) == Some(E as u16 + 1)).unwrap();
         flip(&v.index[at / 4], (E as u64 + 1) << (16 * (at % 4)));
     }),
-    (Code::Parent, "a free slot", |_, v| put(&v.facts[C], 100 << 32 | 1)),
-    (Code::Parent, "itself", |_, v| put(&v.facts[C], (C as u64 + 1) << 32 | 1)),
-    (Code::Parent, "no slot", |_, v| put(&v.facts[C], u64::MAX)),
+    (Code::Parent, "a free slot", |_, v| put(&v.nodes[C].parent_and_cost, 100 << 32 | 1)),
+    (Code::Parent, "itself", |_, v| put(&v.nodes[C].parent_and_cost, (C as u64 + 1) << 32 | 1)),
+    (Code::Parent, "no slot", |_, v| put(&v.nodes[C].parent_and_cost, u64::MAX)),
     (Code::Edge, "to a free slot", |_, v| flip(&v.deps[0], 0x800)),
     (Code::Edge, "a mode that is not", |_, v| flip(&v.deps[0], 0xf000)),
-    (Code::Edge, "past the end", |_, v| put(&v.dep_start[1], u64::MAX)),
+    (Code::Edge, "past the end", |_, v| put(&v.nodes[E].deps_at, u64::MAX)),
     (Code::Edge, "none of the counted", |_, v| put(&v.edges, 4)),
     (Code::Children, "another child", |_, v| flip(&v.children[0], 1)),
-    (Code::Children, "another start", |_, v| flip(&v.child_start[1], 1)),
-    (Code::Loop, "over both kinds", |_, v| put(&v.facts[A], (C as u64 + 1) << 32 | 1)),
+    (Code::Children, "another start", |_, v| flip(&v.nodes[C].children_at, 1)),
+    (Code::Loop, "over both kinds", |_, v| put(&v.nodes[A].parent_and_cost, (C as u64 + 1) << 32 | 1)),
     (Code::Order, "two places exchanged", |_, v| put(&v.order[0], get(&v.order[0]).rotate_left(16))),
-    (Code::Order, "a place misnamed", |_, v| flip(&v.rank[0], 1)),
+    (Code::Order, "a place misnamed", |_, v| flip(&v.nodes[A].rank, 1)),
     (Code::CreationNumber, "to come", |_, v| put(&v.next_born, 1)),
     (Code::CreationNumber, "used up", |_, v| put(&v.next_born, u64::MAX)),
-    (Code::UnknownGroup, "group 9", |_, v| put(&v.policy[A], PolicyWord::new(0, 0, 9))),
+    (Code::UnknownGroup, "group 9", |_, v| put(&v.nodes[A].policy, PolicyWord::new(0, 0, 9))),
     (Code::GroupLimit, "no seats", |_, v| put(&v.group_limit[1], 0)),
     (Code::GroupLimit, "seats for more than all", |_, v| put(&v.group_limit[1], NODES as u64 + 1)),
-    (Code::Hash, "a role", |_, v| flip(&v.role[C], 1)),
+    (Code::Hash, "a role", |_, v| flip(&v.nodes[C].role, 1)),
     (Code::Hash, "a holder", |_, v| flip(&v.holder_hash[1], 1)),
     (Code::Hash, "a group", |_, v| flip(&v.group_hash[1], 1)),
     (Code::DuplicateName, "holders", |c, v| {
         put(&block(c, get(&v.holders[2])).payload[0], u64::from_le_bytes(*b"w1\0\0\0\0\0\0"));
         put(&v.holder_hash[2], get(&v.holder_hash[1]));
     }),
-    (Code::TextMissing, "the block is another's", |c, v| put(&block(c, get(&v.text[B])).text, TextRef::NONE)),
-    (Code::TextBroken, "longer than a block", |c, v| put(&block(c, get(&v.text[B])).chain, 4_000)),
+    (Code::TextMissing, "the block is another's", |c, v| put(&block(c, get(&v.nodes[B].text)).text, TextRef::NONE)),
+    (Code::TextBroken, "longer than a block", |c, v| put(&block(c, get(&v.nodes[B].text)).chain, 4_000)),
     (Code::TextBroken, "in a ring", |c, v| {
-        let text = get(&v.text[B]);
+        let text = get(&v.nodes[B].text);
         put(&block(c, text).chain, (u64::from(text.head()) + 1) << 32 | 4);
     }),
-    (Code::Record, "lengths that cannot be", |c, v| put(&block(c, get(&v.text[B])).payload[0], u64::MAX)),
+    (Code::Record, "lengths that cannot be", |c, v| put(&block(c, get(&v.nodes[B].text)).payload[0], u64::MAX)),
     (Code::Name, "a NUL in the name of a holder", |c, v| {
         put(&block(c, get(&v.holders[2])).payload[0], 0);
         put(&v.holder_hash[2], crate::record::name_hash("\0\0"));
     }),
     (Code::Name, "a holder's name that is not UTF-8", |c, v| put(&block(c, get(&v.holders[2])).payload[0], u64::MAX)),
-    (Code::IdMismatch, "another name", |c, v| flip(&block(c, get(&v.text[B])).payload[0], 0x10_000)),
+    (Code::IdMismatch, "another name", |c, v| flip(&block(c, get(&v.nodes[B].text)).payload[0], 0x10_000)),
     (Code::NodeWord, "a text past the last", |c, _| {
         let word = &c.fixed.nodes[D].word;
         put(word, NodeWord::from_bits(get(word).bits() | 0x1ff_ffff << 3));
@@ -141,7 +141,7 @@ const CASES: &[Case] = &[
     (Code::HolderAhead, "far", |c, _| {
         put(&c.fixed.holders[2].word, get(&c.fixed.holders[2].word).reserving(B as u16, 9))
     }),
-    (Code::AttemptsAhead, "far", |_, v| put(&v.base[B], 1_000)),
+    (Code::AttemptsAhead, "far", |_, v| put(&v.nodes[B].base, 1_000)),
     (Code::GenerationLimit, "near the last", |c, _| {
         let generation = GENERATION_CLAIMABLE_MAX + 4;
         let open = NodeWord::new(crate::word::State { generation, phase: crate::word::Phase::Open });
@@ -157,7 +157,7 @@ const CASES: &[Case] = &[
     }),
     (Code::EndText, "a block of another", |c, v| {
         let word = &c.fixed.nodes[D].word;
-        put(word, get(word).ended(Outcome::Failed, Some(get(&v.text[A]).head())));
+        put(word, get(word).ended(Outcome::Failed, Some(get(&v.nodes[A].text).head())));
     }),
     (Code::EndText, "an empty block", |c, _| {
         let word = &c.fixed.nodes[D].word;
@@ -193,10 +193,10 @@ fn claim(core: &Core<'_>, slot: usize, holder: u16) {
 
 /// Empties the name in a node's record, and its role.
 fn unname(core: &Core<'_>, version: &Version, slot: usize) {
-    let block = block(core, get(&version.text[slot]));
+    let block = block(core, get(&version.nodes[slot].text));
     put(&block.chain, crate::record::Record::default().encode().len() as u64);
     block.payload.iter().for_each(|word| put(word, 0));
-    put(&version.role[slot], 0);
+    put(&version.nodes[slot].role, 0);
 }
 
 fn reindex(version: &Version, slots: &[usize]) {
@@ -210,8 +210,9 @@ fn reindex(version: &Version, slots: &[usize]) {
         index: vec![0; crate::layout::INDEX],
     };
     for &slot in slots {
-        let id = NodeId(u128::from(get(&version.id_hi[slot])) << 64 | u128::from(get(&version.id_lo[slot])));
-        let text = get(&version.text[slot]);
+        let id =
+            NodeId(u128::from(get(&version.nodes[slot].id_hi)) << 64 | u128::from(get(&version.nodes[slot].id_lo)));
+        let text = get(&version.nodes[slot].text);
         let policy = PolicyWord::new(0, 0, 0);
         let (parent, role, created_ms, updated_ms) = (None, 0, 0, 0);
         let node =
