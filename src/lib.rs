@@ -43,7 +43,7 @@
 //! | `error`, `id`, `node` | what callers see: refusals with stable codes, ids, fields |
 //! | `layout` | the bytes of the file |
 //! | `word` | the packed words and what each value means |
-//! | `clock`, `process`, `record` | the two clocks; who is alive; the text fields as bytes |
+//! | `clock`, `process`, `fork`, `record` | the two clocks; who is alive; whether this is a forked child; the text fields as bytes |
 //! | `derive`, `graph`, `standing` | what follows from a graph; one version of it in private memory; where its nodes stand |
 //! | `location`, `region` | where a table lives; making, checking and mapping the file |
 //! | `table` | the transitions: every change of a shared word, with its compare-and-swap |
@@ -60,6 +60,7 @@ pub mod check;
 mod clock;
 mod derive;
 pub mod error;
+mod fork;
 pub mod formats;
 mod graph;
 pub mod id;

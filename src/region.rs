@@ -14,6 +14,7 @@ use memmap2::{MmapOptions, MmapRaw};
 use rustix::fs::{AtFlags, CWD, FallocateFlags, FlockOperation, Mode, OFlags};
 
 use crate::error::{Damaged, OpenError};
+use crate::fork::ForkMark;
 use crate::layout::{
     BYTE_ORDER, FINGERPRINT, Fixed, Header, LAYOUT_VERSION, MAGIC, NODES, VERSIONS_INITIAL, VERSIONS_MAX, Version,
     file_bytes,
@@ -40,8 +41,7 @@ pub(crate) struct Region {
     backed: LocalCounter,
     /// This process's mark, once it was asked for.
     me: LocalWord,
-    /// A page that reads as zero in a forked child.
-    fork_mark: MmapRaw,
+    opened_by: ForkMark,
 }
 
 /// What a mapping is for.
@@ -207,20 +207,13 @@ impl Region {
             Access::Look => options.map_raw_read_only(&file),
         };
         let map = map.map_err(failed)?;
-        let fork_mark = MmapOptions::new().len(4096).map_anon().map_err(failed)?;
-        let fork_mark = MmapRaw::from(fork_mark);
-        // SAFETY: the page is this mapping's own; in this process its contents stay, in a forked child they are dropped
-        // before the child runs, and nobody holds a reference into it.
-        unsafe { rustix::mm::madvise(fork_mark.as_mut_ptr().cast(), 4096, rustix::mm::Advice::LinuxWipeOnFork) }
-            .map_err(|errno| failed(errno.into()))?;
-        // SAFETY: the page was mapped above, is private and writable, and nobody else knows it yet.
-        unsafe { fork_mark.as_mut_ptr().write_volatile(1) };
+        let opened_by = ForkMark::of_this_process().map_err(failed)?;
         // Whom the probe makes this process out to be when the table is opened.
         #[cfg(tenure_crash)]
         let me = LocalWord::new(process::this_process().map_or(0, Bits::bits));
         #[cfg(not(tenure_crash))]
         let me = LocalWord::new(0);
-        Ok(Region { file, map, backed: LocalCounter::new(0), me, fork_mark })
+        Ok(Region { file, map, backed: LocalCounter::new(0), me, opened_by })
     }
 
     /// Compares the header with this build: whether the rest of the file means what this build takes it for.
@@ -429,8 +422,7 @@ impl Region {
     /// Whether this is a forked child of the process that opened the table.
     #[inline]
     pub(crate) fn is_forked(&self) -> bool {
-        // SAFETY: the page belongs to this mapping and is never written after `map`; the kernel replaces it in a child.
-        unsafe { self.fork_mark.as_ptr().read_volatile() != 1 }
+        self.opened_by.is_forked()
     }
 }
 

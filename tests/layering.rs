@@ -21,7 +21,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("graph", &["derive", "id", "layout", "node", "word"]),
     ("standing", &["graph", "node", "word"]),
     ("location", &["error"]),
-    ("region", &["error", "layout", "location", "process", "sync", "word"]),
+    ("fork", &["clock"]),
+    ("region", &["error", "fork", "layout", "location", "process", "sync", "word"]),
     (
         "table",
         &[

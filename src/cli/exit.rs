@@ -5,7 +5,6 @@
 //! that "refused" would say that nothing was changed.
 
 use std::io;
-use std::process::ExitCode;
 
 use serde_json::{Map, Value};
 use tenure::{NameError, OpenError, Refusal};
@@ -52,12 +51,6 @@ impl Exit {
             Exit::Number(number) => number,
             Exit::Signal(number) => 128_u8.saturating_add(number),
         }
-    }
-}
-
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> ExitCode {
-        ExitCode::from(exit.code())
     }
 }
 

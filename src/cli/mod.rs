@@ -10,6 +10,7 @@ mod args;
 mod claim;
 mod complete;
 mod context;
+mod entry;
 mod escape;
 mod exit;
 mod export;
@@ -42,7 +43,6 @@ mod why;
 mod work;
 
 use std::ffi::OsString;
-use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
@@ -108,18 +108,18 @@ enum Verb {
 }
 
 /// Runs the program.
-pub fn main() -> ExitCode {
+pub fn main() -> Exit {
+    entry::prepare();
     // Before anything else: it is started for every command, and has nothing to do with a table.
     if let Some(ended) = run::launched() {
         return ended;
     }
     sigbus::install();
     // What workers call most takes a short cut; see `quick`.
-    let exit = match quick::parse(std::env::args_os().skip(1)).map_or_else(|| parse(std::env::args_os()), Ok) {
+    match quick::parse(std::env::args_os().skip(1)).map_or_else(|| parse(std::env::args_os()), Ok) {
         Ok(cli) => start(cli),
         Err(error) => report::command_line(&error),
-    };
-    exit.into()
+    }
 }
 
 /// Reads a command line, the program's name first.

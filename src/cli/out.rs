@@ -27,6 +27,10 @@ impl Out {
 
     /// Writes the text as it is, in as few writes as the system allows, and flushes it.
     pub fn block(&self, text: &str) -> Result<(), CliError> {
+        // The standard library takes a closed standard output for one that swallows all.
+        if super::entry::has_no_output() {
+            return Err(self.lost(rustix::io::Errno::BADF.into()));
+        }
         let mut stdout = io::stdout().lock();
         stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(|source| self.lost(source))
     }

@@ -1,8 +1,8 @@
 //! The part of the program that `run` and `work` start for every command; no verb of the command line.
 
-use std::process::ExitCode;
-
 use tenure::run::Launcher;
+
+use crate::cli::exit::Exit;
 
 /// The first argument that makes the program a launcher.
 const ARGUMENT: &str = "launch-a-command";
@@ -13,7 +13,7 @@ pub(super) fn launcher() -> Launcher {
 }
 
 /// Does the work of a launcher if the program was started as one.
-pub fn launched() -> Option<ExitCode> {
+pub fn launched() -> Option<Exit> {
     let mut args = std::env::args_os().skip(1);
-    (args.next()? == ARGUMENT).then(|| tenure::run::launch(&launcher(), args))
+    (args.next()? == ARGUMENT).then(|| Exit::Number(tenure::run::launch(&launcher(), args)))
 }

@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
-use std::process::{ExitCode, Stdio};
+use std::process::Stdio;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -39,13 +39,13 @@ pub(super) fn complain(what: &str) {
 }
 
 /// It was started by somebody who is no runner.
-pub(super) fn not_by_hand() -> ExitCode {
+pub(super) fn not_by_hand() -> u8 {
     complain("this is how `run` and `work` start their commands; there is nothing to do for it by hand");
-    ExitCode::from(2)
+    2
 }
 
 /// The life of a launcher.
-pub(super) fn run(launcher: &Launcher) -> ExitCode {
+pub(super) fn run(launcher: &Launcher) -> u8 {
     let socket = rustix::fs::fstat(io::stdin().as_fd()).map(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode));
     if !matches!(socket, Ok(rustix::fs::FileType::Socket)) {
         return not_by_hand();
@@ -55,7 +55,7 @@ pub(super) fn run(launcher: &Launcher) -> ExitCode {
     let alone = rustix::process::setsid().and(rustix::process::set_child_subreaper(Some(rustix::process::getpid())));
     if let Err(error) = alone {
         complain(&format!("cannot look after a command: {error}"));
-        return ExitCode::FAILURE;
+        return 1;
     }
     let (tell, news) = channel::unbounded();
     let (to_reap, started) = channel::bounded(1);
@@ -68,10 +68,10 @@ pub(super) fn run(launcher: &Launcher) -> ExitCode {
     };
     if let Err(error) = threads {
         complain(&format!("cannot start a thread: {error}"));
-        return ExitCode::FAILURE;
+        return 1;
     }
     Guard { launcher, news, to_reap, group, is_empty: true, is_closed: false, until_ms: u64::MAX }.work();
-    ExitCode::SUCCESS
+    0
 }
 
 /// Reads what the runner says.

@@ -24,7 +24,7 @@ mod tree;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Command, ExitCode};
+use std::process::Command;
 
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
@@ -74,8 +74,8 @@ enum Tell {
 
 /// Does the work of a launcher; `args` are those behind [`Launcher::args`].
 ///
-/// It returns when the work is over, and is to be called before the program has started a thread.
-pub fn launch(launcher: &Launcher, args: impl IntoIterator<Item = OsString>) -> ExitCode {
+/// It returns the exit code of the process when the work is over, and is to be called before the program has started a thread.
+pub fn launch(launcher: &Launcher, args: impl IntoIterator<Item = OsString>) -> u8 {
     let mut args = args.into_iter();
     match args.next() {
         None => guard::run(launcher),
@@ -85,15 +85,15 @@ pub fn launch(launcher: &Launcher, args: impl IntoIterator<Item = OsString>) -> 
 }
 
 /// Becomes the command, which dies with the launcher.
-fn become_command(parent: Option<&OsStr>, mut args: impl Iterator<Item = OsString>) -> ExitCode {
+fn become_command(parent: Option<&OsStr>, mut args: impl Iterator<Item = OsString>) -> u8 {
     let parent = parent.and_then(OsStr::to_str).and_then(|parent| Pid::from_raw(parent.parse().ok()?));
     let (Some(parent), Some(program)) = (parent, args.next()) else { return guard::not_by_hand() };
     // In this order: a launcher that died before the first line is noticed by the second.
     if set_parent_process_death_signal(Some(Signal::KILL)).is_err() || getppid() != Some(parent) {
-        return ExitCode::from(126);
+        return 126;
     }
     let error = Command::new(&program).args(args).exec();
     guard::complain(&format!("cannot start {program:?}: {error}"));
     // As a shell says it.
-    ExitCode::from(if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 })
+    if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 }
 }
