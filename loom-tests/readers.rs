@@ -247,6 +247,26 @@ fn a_look_through_the_leases_is_not_put_off_past_a_deadline() {
     });
 }
 
+/// The lease is there before its deadline is told of, so a look that begins after that finds it, and one that began before
+/// has its own word on the next look refused.
+#[test]
+fn a_look_through_the_leases_keeps_a_deadline_that_it_came_too_early_for() {
+    explore(|| {
+        let world = World::new(1, &[]);
+        world.core().fixed.header.next_scan_ms.store(100, Ordering::Relaxed);
+        world.make_claimed(1, 0);
+        let (taken, ()) = race(
+            &world,
+            |w| w.core().reclaim_all(2, None).unwrap(),
+            |w| {
+                w.core().start_lease(1, 0, 1, Lease { lease_ms: 3, now_ms: 2 }).unwrap();
+                w.core().expect_deadline(5).unwrap();
+            },
+        );
+        assert!(taken.is_empty() && world.core().next_scan_ms() <= 5, "it is put off to {}", world.core().next_scan_ms());
+    });
+}
+
 #[test]
 fn a_lease_that_was_closed_stays_closed() {
     explore(|| {

@@ -178,3 +178,14 @@ fn a_buffer_that_is_in_force_is_not_written_over() {
         assert_eq!(costs, [7, 9], "a change is lost");
     });
 }
+
+/// Two who find every buffer marked and have room made for one more: what is counted twice has no blocks in the file.
+#[test]
+fn a_buffer_that_two_make_room_for_is_counted_once() {
+    explore(|| {
+        let world = World::new(1, &[]);
+        world.count_buffers(2);
+        let (a, b) = race(&world, |w| w.core().grow(2), |w| w.core().grow(2));
+        assert_eq!((a, b, world.core().version_count()), (Ok(()), Ok(()), Ok(3)));
+    });
+}

@@ -276,6 +276,11 @@ impl World {
         InForce::of_root(root, &self.versions[usize::from(root.current())], root.number())
     }
 
+    /// As if the file had room for this many version buffers so far.
+    pub fn count_buffers(&self, count: u64) {
+        self.fixed.header.versions.store(count, Ordering::Relaxed);
+    }
+
     /// The next text is looked for room from this block on.
     pub fn begin_with_block(&self, block: u64) {
         self.fixed.header.text_cursor.store(block, Ordering::Relaxed);
