@@ -263,7 +263,11 @@ fn a_look_through_the_leases_keeps_a_deadline_that_it_came_too_early_for() {
                 w.core().expect_deadline(5).unwrap();
             },
         );
-        assert!(taken.is_empty() && world.core().next_scan_ms() <= 5, "it is put off to {}", world.core().next_scan_ms());
+        assert!(
+            taken.is_empty() && world.core().next_scan_ms() <= 5,
+            "it is put off to {}",
+            world.core().next_scan_ms()
+        );
     });
 }
 

@@ -164,6 +164,15 @@ impl World {
         matches!(published, Ok(Published::InForce))
     }
 
+    /// A change that would open `slot`, and is called off since it would touch `ended` as well.
+    pub fn reopen_in_vain(&self, slot: u16, ended: u16) {
+        let core = self.core();
+        let (root, graph) = core.load().unwrap();
+        let targets = [(slot, self.word(slot).opened().unwrap())];
+        let published = core.publish(root, &graph, &[Step::Touch(ended), Step::Become(slot)], &targets);
+        assert!(matches!(published, Ok(Published::Stale)));
+    }
+
     /// Ends an open node and opens it once more.
     pub fn reopen_again(&self, slot: u16) -> bool {
         self.end(slot, Outcome::Done);
