@@ -2,6 +2,7 @@
 
 use crate::node::Outcome;
 use crate::sync::{Bits, Ordering};
+use crate::table::claim::Attempt;
 use crate::table::finish::{Back, By, End};
 use crate::table::lease::Lease;
 use crate::word::{OwnerWord, TextOf, TextRef};
@@ -233,6 +234,32 @@ fn a_process_is_named_for_its_own_claim_whoever_is_late() {
             },
         );
         assert!(world.core().node(0).unwrap().process.load(Ordering::Acquire).is_of(3), "the later claim's");
+    });
+}
+
+#[test]
+fn a_late_note_of_a_delay_leaves_that_of_a_later_attempt_alone() {
+    explore(|| {
+        let world = World::with_delay(3_600_000);
+        world.make_claimed(1, 0);
+        world.core().start_lease(1, 0, 1, lease(1)).unwrap();
+        // Long after both delays, whatever the clock says.
+        let (claimed_ms, lost_ms) = (1 << 36, 1 << 37);
+        let ((), _) = race(
+            &world,
+            move |w| {
+                w.core().reclaim(0, 5_000, None).unwrap();
+                let again = Lease { lease_ms: 1_000, now_ms: claimed_ms };
+                let won = w.core().try_claim(who(2), 0, None, again, &w.settled()).unwrap();
+                assert!(matches!(won, Attempt::Won { generation: 3 }), "{won:?}");
+                w.core().reclaim(0, lost_ms, None).unwrap();
+            },
+            |w| w.core().reclaim(0, 5_000, None).unwrap(),
+        );
+        let word = world.word(0);
+        assert!(word.is_delayed() && word.generation() == 4, "{word:?}");
+        let until_ms = world.core().node(0).unwrap().left_alone_until_ms(word);
+        assert!(until_ms.is_some(), "it is not left alone");
     });
 }
 
