@@ -126,6 +126,7 @@ impl State {
         if history.has_helper(step.event) && self.unasked.iter().all(|one| one.0 != step.event) {
             states.extend(outcomes.iter().filter_map(|(state, given)| self.unasked(state, given, history, step)));
         }
+        states.extend(outcomes.iter().filter_map(|(state, given)| self.shortened(state, given, history, step)));
         let made = outcomes.into_iter().filter(|(_, given)| fits(given));
         for (state, given) in made {
             let state = self.granted(state, &given, history, step).settled();
@@ -169,6 +170,17 @@ impl State {
         let mut state = self.granted(made.clone(), given, history, step);
         state.unasked.push((step.event, node.clone(), *generation));
         Some((state.settled(), false))
+    }
+
+    /// The claim was resumed with a lease that runs out sooner, and that one has been taken back before the call notices: it goes
+    /// on as if there had been none.
+    fn shortened(&self, made: &State, given: &Answer, history: &History<'_>, step: &Step) -> Option<(State, bool)> {
+        let Answer::Got { node, resumed: true, .. } = given else { return None };
+        let node = (0..NODES).find(|&one| history.names.node(one) == *node)?;
+        let state = self.granted(made.clone(), given, history, step);
+        let until_ms = |state: &State| state.deadline(node, history.names.id(node)).map(|(deadline_ms, _)| deadline_ms);
+        let is_sooner = until_ms(&state) < until_ms(self) && history.is_looked_beside(step.event);
+        is_sooner.then(|| (state.settled(), false))
     }
 
     /// Whether a call is answered with the claim that was made for it as if it were an earlier one.
