@@ -94,10 +94,12 @@ fn a_reservation_is_made_or_called_off_and_not_both() {
             |w| {
                 let reserved = w.core().holder(1).unwrap().word.load(Ordering::Acquire);
                 w.core().call_off(1, reserved).unwrap();
-                claim(w, 1, 1)
+                (w.word(0).holder() == Some(1), claim(w, 1, 1))
             },
             |w| claim(w, 1, 1),
         );
+        let (made, a) = a;
+        assert_eq!(made, world.word(0).holder() == Some(1), "made after it was called off");
         assert!(!(won(&a) && won(&b)), "{a:?} {b:?}");
         let held: Vec<u16> = (0..2).filter(|&n| world.word(n).holder() == Some(1)).collect();
         assert_eq!(held.len(), 1, "{a:?} {b:?}");

@@ -169,3 +169,28 @@ fn a_late_helper_does_not_undo_what_came_after_the_change() {
         assert_eq!((word.is_open(), word.generation()), (true, target.generation() + 1));
     });
 }
+
+/// A step of a change that is over, in a buffer that holds another one by now, and that one is called off.
+#[test]
+fn a_late_helper_does_not_take_a_step_of_a_change_that_was_called_off() {
+    explore(|| {
+        let world = World::new(2, &[]);
+        world.end(0, Outcome::Done);
+        world.end(1, Outcome::Done);
+        let pending = world.leave_pending_reopen(0);
+        race(
+            &world,
+            |w| {
+                w.core().settled_root().unwrap();
+                w.end(0, Outcome::Done);
+                // The other two buffers; the next is that of the change that was pending.
+                w.set_cost(0, 7);
+                w.set_cost(0, 8);
+                w.reopen_in_vain(0, 1);
+            },
+            move |w| w.core().settled_root().unwrap(),
+        );
+        assert!(pending.is_pending());
+        assert!(world.word(0).is_ended(), "{:?}", world.word(0));
+    });
+}

@@ -2,6 +2,7 @@
 
 use crate::node::Outcome;
 use crate::sync::{Bits, Ordering};
+use crate::table::claim::Attempt;
 use crate::table::finish::{Back, By, End};
 use crate::table::lease::Lease;
 use crate::word::{OwnerWord, TextOf, TextRef};
@@ -237,6 +238,32 @@ fn a_process_is_named_for_its_own_claim_whoever_is_late() {
 }
 
 #[test]
+fn a_late_note_of_a_delay_leaves_that_of_a_later_attempt_alone() {
+    explore(|| {
+        let world = World::with_delay(3_600_000);
+        world.make_claimed(1, 0);
+        world.core().start_lease(1, 0, 1, lease(1)).unwrap();
+        // Long after both delays, whatever the clock says.
+        let (claimed_ms, lost_ms) = (1 << 36, 1 << 37);
+        let ((), _) = race(
+            &world,
+            move |w| {
+                w.core().reclaim(0, 5_000, None).unwrap();
+                let again = Lease { lease_ms: 1_000, now_ms: claimed_ms };
+                let won = w.core().try_claim(who(2), 0, None, again, &w.settled()).unwrap();
+                assert!(matches!(won, Attempt::Won { generation: 3 }), "{won:?}");
+                w.core().reclaim(0, lost_ms, None).unwrap();
+            },
+            |w| w.core().reclaim(0, 5_000, None).unwrap(),
+        );
+        let word = world.word(0);
+        assert!(word.is_delayed() && word.generation() == 4, "{word:?}");
+        let until_ms = world.core().node(0).unwrap().left_alone_until_ms(word);
+        assert!(until_ms.is_some(), "it is not left alone");
+    });
+}
+
+#[test]
 fn a_look_through_the_leases_is_not_put_off_past_a_deadline() {
     explore(|| {
         let world = World::new(1, &[]);
@@ -244,6 +271,30 @@ fn a_look_through_the_leases_is_not_put_off_past_a_deadline() {
         let ((), ()) =
             race(&world, |w| w.core().expect_deadline(1_100).unwrap(), |w| w.core().expect_deadline(1_200).unwrap());
         assert_eq!(world.core().next_scan_ms(), 1_100);
+    });
+}
+
+/// The lease is there before its deadline is told of, so a look that begins after that finds it, and one that began before
+/// has its own word on the next look refused.
+#[test]
+fn a_look_through_the_leases_keeps_a_deadline_that_it_came_too_early_for() {
+    explore(|| {
+        let world = World::new(1, &[]);
+        world.core().fixed.header.next_scan_ms.store(100, Ordering::Relaxed);
+        world.make_claimed(1, 0);
+        let (taken, ()) = race(
+            &world,
+            |w| w.core().reclaim_all(2, None).unwrap(),
+            |w| {
+                w.core().start_lease(1, 0, 1, Lease { lease_ms: 3, now_ms: 2 }).unwrap();
+                w.core().expect_deadline(5).unwrap();
+            },
+        );
+        assert!(
+            taken.is_empty() && world.core().next_scan_ms() <= 5,
+            "it is put off to {}",
+            world.core().next_scan_ms()
+        );
     });
 }
 

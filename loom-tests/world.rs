@@ -36,6 +36,16 @@ impl World {
 
     /// The same with another limit.
     pub fn in_group_of(nodes: u16, edges: &[(u16, u16)], group: u8, limit: u32) -> Arc<World> {
+        World::with_policy(nodes, edges, PolicyWord::new(0, 0, group), limit)
+    }
+
+    /// One node that is left alone for so long after a lost attempt.
+    pub fn with_delay(retry_delay_ms: u32) -> Arc<World> {
+        World::with_policy(1, &[], PolicyWord::new(0, retry_delay_ms, 0), 1)
+    }
+
+    fn with_policy(nodes: u16, edges: &[(u16, u16)], policy: PolicyWord, limit: u32) -> Arc<World> {
+        let group = policy.group();
         let versions = (0..VERSIONS_INITIAL).map(|i| Version::fresh(u64::from(i == 0))).collect();
         let world = World { fixed: Box::new(Fixed::fresh()), versions };
         let core = world.core();
@@ -49,7 +59,6 @@ impl World {
             index: vec![0; INDEX],
         };
         for slot in 0..nodes {
-            let policy = PolicyWord::new(0, 0, group);
             graph.insert(slot, Node { policy, ..fresh(slot, u128::from(slot) + 1, 0) });
         }
         let edges: Vec<Edge> = edges.iter().map(|&(parent, child)| edge(parent, child)).collect();
@@ -164,6 +173,15 @@ impl World {
         matches!(published, Ok(Published::InForce))
     }
 
+    /// A change that would open `slot`, and is called off since it would touch `ended` as well.
+    pub fn reopen_in_vain(&self, slot: u16, ended: u16) {
+        let core = self.core();
+        let (root, graph) = core.load().unwrap();
+        let targets = [(slot, self.word(slot).opened().unwrap())];
+        let published = core.publish(root, &graph, &[Step::Touch(ended), Step::Become(slot)], &targets);
+        assert!(matches!(published, Ok(Published::Stale)));
+    }
+
     /// Ends an open node and opens it once more.
     pub fn reopen_again(&self, slot: u16) -> bool {
         self.end(slot, Outcome::Done);
@@ -274,6 +292,11 @@ impl World {
     /// The version that this root named, as a slow reader has it that took its stamp then.
     pub fn as_if_in_force(&self, root: RootWord) -> InForce<'_> {
         InForce::of_root(root, &self.versions[usize::from(root.current())], root.number())
+    }
+
+    /// As if the file had room for this many version buffers so far.
+    pub fn count_buffers(&self, count: u64) {
+        self.fixed.header.versions.store(count, Ordering::Relaxed);
     }
 
     /// The next text is looked for room from this block on.

@@ -389,11 +389,11 @@ impl<'m> Core<'m> {
 
     /// Gives the file room for one more buffer: first the blocks, then the count, so that nobody touches what is not
     /// there. Two that grow at once reserve the same room and count it once.
-    fn grow(&self, count: usize) -> Result<(), Stop> {
+    pub(crate) fn grow(&self, count: usize) -> Result<(), Stop> {
         #[cfg(not(tenure_loom))]
         let reserved = self.region.reserve_version(count);
         #[cfg(tenure_loom)]
-        let reserved = false;
+        let reserved = count < self.versions.len();
         if !reserved {
             return Err(Stop::NoRoom { what: "versions of the graph written at once", limit: count as u64 });
         }

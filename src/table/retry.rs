@@ -5,9 +5,9 @@
 
 use crate::layout::NodeSlot;
 use crate::node::Outcome;
-use crate::sync::Ordering;
+use crate::sync::{Ordering, Shared};
 use crate::table::version::InForce;
-use crate::table::{Core, Stop};
+use crate::table::{Core, Stop, TRIES};
 use crate::word::{EndWord, NodeWord};
 
 /// The longest time that a node is left alone after an attempt: an hour.
@@ -32,6 +32,22 @@ impl NodeSlot {
         let until = self.not_before.load(Ordering::Acquire);
         (until.is_of(word.generation()) && until.time_ms() > 0).then_some(until.time_ms())
     }
+
+    /// Notes a time for what becomes of the claim in `old`, in `noted`, which is this slot's; not if that claim is over.
+    ///
+    /// What is noted already is read before the word. So whoever was stopped in between and goes on much later takes nothing
+    /// from a later claim: that one's note is another value. It may have been faster, and then the later one notes again.
+    fn note(&self, noted: &Shared<EndWord>, old: NodeWord, new: EndWord) {
+        for _ in 0..TRIES {
+            let before = noted.load(Ordering::Acquire);
+            // AcqRel: pairs with the Acquire of the same note, here and in `try_end`.
+            if self.word.load(Ordering::Acquire) != old
+                || noted.compare_exchange(before, new, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+            {
+                return;
+            }
+        }
+    }
 }
 
 impl InForce<'_> {
@@ -51,9 +67,8 @@ impl InForce<'_> {
 impl Core<'_> {
     /// The word that a claimed node goes to when its attempt is over without success; `None` at the last generation.
     ///
-    /// The delay is noted before the swap that it is about, under the generation that the swap leads to, and the word says
-    /// that there is one. Whoever was stopped before noting it and goes on much later notes it for a generation that is past,
-    /// or for one that a release led to, without a delay: nobody heeds that.
+    /// The time of the end, or the delay, is noted before the swap that it is about, under the generation that the swap leads
+    /// to, and the word says that there is a delay. What is noted for an attempt that a release ended meanwhile nobody heeds.
     pub(crate) fn word_after(
         &self,
         slot: u16,
@@ -64,20 +79,14 @@ impl Core<'_> {
         let node = self.node(slot)?;
         let delay_ms = match after {
             After::Failed => {
-                // Before the word, as in `try_end`: a time that was noted for a later end is not overwritten.
-                let noted = node.end.load(Ordering::Acquire);
-                if node.word.load(Ordering::Acquire) == old {
-                    // Lost: a time for the same end, or a later one.
-                    let ends = EndWord::new(old.generation(), now_ms);
-                    let _ = node.end.compare_exchange(noted, ends, Ordering::AcqRel, Ordering::Relaxed);
-                }
+                node.note(&node.end, old, EndWord::new(old.generation(), now_ms));
                 return Ok(Some(old.ended(Outcome::Failed, None)));
             }
             After::Again { delay_ms } => delay_ms,
         };
         if delay_ms > 0 {
             let until_ms = now_ms.saturating_add(delay_ms);
-            node.not_before.store(EndWord::new(old.generation() + 1, until_ms), Ordering::Release);
+            node.note(&node.not_before, old, EndWord::new(old.generation() + 1, until_ms));
             self.expect_deadline(until_ms)?;
         }
         Ok(old.opened().map(|open| if delay_ms > 0 { open.delayed() } else { open }))

@@ -77,8 +77,8 @@ impl<'w> Claim<'w> {
         let table = self.worker.table();
         let core = table.core();
         for _ in 0..TRIES {
-            let node = core.load_node(self.slot).map_err(|stop| table.refusal(stop))?;
-            // Text that is gone belongs to a version that is no longer in force: the next look finds the new one.
+            let seen = core.in_force().map_err(|stop| table.refusal(stop))?;
+            let node = seen.node(self.slot);
             let record = match &node {
                 Some(node) => core.read_text(node.text)?.and_then(|bytes| Record::decode(&bytes)),
                 None => None,
@@ -88,16 +88,20 @@ impl<'w> Claim<'w> {
             if now.generation() != self.generation || now.holder() != self.word().holder() {
                 return Err(table.lost(self.slot, self.generation));
             }
-            if let (Some(node), Some(record)) = (node, record) {
-                let filled = |text: String| (!text.is_empty()).then_some(text);
-                return Ok(Task {
-                    id: node.id,
-                    name: filled(record.name),
-                    cost: node.cost,
-                    run: filled(record.run),
-                    surface: filled(record.surface),
-                });
+            // What was read while the version changed is neither an answer nor damage.
+            if !seen.is_whole() || core.fixed.header.root.load(Ordering::Acquire) != seen.root {
+                continue;
             }
+            let node = node.ok_or(Damaged { what: "a claimed slot is free in the version in force" })?;
+            let record = record.ok_or(Damaged { what: "a node's record does not decode" })?;
+            let filled = |text: String| (!text.is_empty()).then_some(text);
+            return Ok(Task {
+                id: node.id,
+                name: filled(record.name),
+                cost: node.cost,
+                run: filled(record.run),
+                surface: filled(record.surface),
+            });
         }
         Err(Refusal::Contended { tries: TRIES })
     }
@@ -177,5 +181,28 @@ impl<'w> Claim<'w> {
             }
         }
         Err(Damaged { what: "the graph never stands still" }.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::word::TextRef;
+    use crate::{CreateOptions, NodeSpec, Table};
+
+    /// And not after a million looks whether it comes back, as contention.
+    #[test]
+    fn a_record_that_is_gone_is_told_as_damage_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let (table, _) = Table::open_or_create(dir.path().join("t"), &CreateOptions::default()).unwrap();
+        table.upsert(&NodeSpec { name: Some("a".into()), ..NodeSpec::default() }, false).unwrap();
+        let worker = table.worker("w").unwrap();
+        let claim = worker.claim(NodeId::of_name("a")).unwrap();
+        assert_eq!(claim.task().unwrap().name.as_deref(), Some("a"));
+        let core = table.core();
+        let text = core.in_force().unwrap().text(claim.slot);
+        core.fixed.blocks[usize::from(text.head())].text.store(TextRef::NONE, Ordering::Relaxed);
+        let refusal = claim.task().unwrap_err();
+        assert!(matches!(refusal, Refusal::Damaged(_)), "{refusal}");
     }
 }

@@ -97,7 +97,7 @@ mod tests {
     }
 
     fn claim(node: u8, holder: u8) -> Call {
-        Call::Claim { node, holder, generation: None, resume: false }
+        Call::Claim { node, holder, generation: None, resume: false, length: 0 }
     }
 
     fn got(node: u8, generation: u64) -> Answer {
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn next_may_give_any_ready_node_and_none_only_beside_a_claim() {
-        let next = |holder| Call::Next { holder };
+        let next = |holder| Call::Next { holder, length: 0 };
         let nothing =
             || Answer::No { code: "nothing_ready".into(), node: None, holder: None, generation: None, status: None };
         fine(&[event(next(0), 1, 2, got(2, 1)), event(next(1), 3, 4, got(0, 1))]);

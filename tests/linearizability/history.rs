@@ -10,6 +10,8 @@ use crate::threads::LEASE_MS;
 /// Nodes of one history. Their names carry its number, so that many histories share a table.
 pub const NODES: u8 = 3;
 pub const HOLDERS: u8 = 3;
+/// Where the clock stands still, a delay that is over after every history is.
+const DELAY_MS: u32 = if MOVES { 500 } else { 3_600_000 };
 
 /// One call. Nodes and holders by their numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,9 +21,12 @@ pub enum Call {
         holder: u8,
         generation: Option<u64>,
         resume: bool,
+        /// Which length of its own the lease has; 0 is none.
+        length: u8,
     },
     Next {
         holder: u8,
+        length: u8,
     },
     Renew {
         node: u8,
@@ -117,6 +122,17 @@ pub enum Answer {
 }
 
 impl Answer {
+    /// The same, if it says that a node is ready, of one that is left alone.
+    pub fn of_left_alone(&self) -> Option<Answer> {
+        let mut other = self.clone();
+        let status = match &mut other {
+            Answer::Row { status, .. } | Answer::No { status: Some(status), .. } => status,
+            _ => return None,
+        };
+        (status == "ready").then(|| *status = "todo".to_owned())?;
+        Some(other)
+    }
+
     pub fn refused(no: &No) -> Answer {
         let status = no.status.map(|status| status.name().to_owned());
         let No { code, node, holder, generation, .. } = no.clone();
@@ -171,6 +187,11 @@ impl Names {
         let (some, all) = (self.history % 4 == 2 && node == 2, self.history % 4 == 3);
         if some || all { 2 } else { 0 }
     }
+
+    /// How long a node is left alone after its first attempt: a step of the clock, or two after the second one. One node in two.
+    fn retry_delay_ms(&self, node: u8) -> u32 {
+        if (self.history / 4 + u64::from(node)) % 2 == 0 { DELAY_MS } else { 0 }
+    }
 }
 
 pub fn outcome(number: u8) -> Outcome {
@@ -181,13 +202,38 @@ impl Call {
     /// Under whose name it claims a node.
     pub fn claimer(&self) -> Option<u8> {
         match self {
-            Call::Claim { holder, .. } | Call::Next { holder } => Some(*holder),
+            Call::Claim { holder, .. } | Call::Next { holder, .. } => Some(*holder),
+            _ => None,
+        }
+    }
+
+    /// How long the lease of a claim runs.
+    pub fn lease_ms(&self) -> Option<u64> {
+        match self {
+            Call::Claim { length, .. } | Call::Next { length, .. } => Some(own_lease(*length).unwrap_or(LEASE_MS)),
             _ => None,
         }
     }
 
     pub fn is_claim(&self) -> bool {
         self.claimer().is_some()
+    }
+
+    /// The node whose status is in its answer.
+    pub fn node(&self) -> Option<u8> {
+        match self {
+            Call::Claim { node, .. }
+            | Call::Renew { node, .. }
+            | Call::Release { node, .. }
+            | Call::Force { node }
+            | Call::Complete { node, .. }
+            | Call::Reopen { node }
+            | Call::Archive { node, .. }
+            | Call::Upsert { node, .. }
+            | Call::Get { node } => Some(*node),
+            Call::Link { child, .. } | Call::Unlink { child, .. } => Some(*child),
+            Call::Next { .. } | Call::Reclaim | Call::Advance | Call::Limit { .. } => None,
+        }
     }
 
     /// Whether it looks for leases that have run out.
@@ -202,21 +248,16 @@ impl Call {
 
     fn try_make(&self, t: &Table, clock: &Clock, names: &Names) -> Result<Answer, Refusal> {
         let id = |node: &u8| names.id(*node);
-        let options = |generation: &Option<u64>, resume| ClaimOptions {
-            generation: *generation,
-            resume,
-            ..ClaimOptions::default()
-        };
         Ok(match self {
-            Call::Claim { node, holder, generation, resume } => {
+            Call::Claim { node, holder, generation, resume, length } => {
                 let worker = t.worker(&names.holder(*holder))?;
-                let claim = worker.claim_with(id(node), &options(generation, *resume))?;
+                let claim = worker.claim_with(id(node), &options(*generation, *resume, *length))?;
                 // Not what the table says by now: the claim may be over.
                 Answer::Got { node: name_of(&claim, names), generation: claim.generation(), resumed: claim.resumed() }
             }
-            Call::Next { holder } => {
+            Call::Next { holder, length } => {
                 let worker = t.worker(&names.holder(*holder))?;
-                let claim = worker.claim_next()?;
+                let claim = worker.claim_next_with(&options(None, false, *length))?;
                 Answer::Got { node: name_of(&claim, names), generation: claim.generation(), resumed: claim.resumed() }
             }
             Call::Renew { node, holder, generation, long } => {
@@ -268,6 +309,15 @@ fn name_of(claim: &tenure::Claim<'_>, names: &Names) -> String {
     known.map_or_else(|| claim.id().to_string(), |node| names.node(node))
 }
 
+/// The length that a claim asks for: one that a single step of the clock ends, or one that three do not.
+fn own_lease(length: u8) -> Option<u64> {
+    [None, Some(LEASE_MS / 2), Some(2 * LEASE_MS)][usize::from(length % 3)]
+}
+
+pub fn options(generation: Option<u64>, resume: bool, length: u8) -> ClaimOptions {
+    ClaimOptions { generation, resume, lease_ms: own_lease(length), ..ClaimOptions::default() }
+}
+
 /// The length that a renewal asks for.
 pub fn lease(long: bool) -> Option<u64> {
     long.then_some(2 * LEASE_MS)
@@ -303,6 +353,7 @@ pub fn spec(names: &Names, node: u8, summary: u8) -> NodeSpec {
         summary: Some(format!("s{summary}")),
         group: names.is_in_group(node).then(|| group(names)),
         max_attempts: Some(names.max_attempts(node)),
+        retry_delay_ms: Some(names.retry_delay_ms(node)),
         ..NodeSpec::default()
     }
 }
@@ -337,6 +388,11 @@ impl Dice {
         (self.0 >> 11) % n
     }
 
+    /// Mostly the table's.
+    fn length(&mut self) -> u8 {
+        self.below(6).saturating_sub(3) as u8
+    }
+
     /// A call as `holder` might make it; `last` is what its last claim gave, to be presented sometimes.
     pub fn call(&mut self, names: &Names, holder: u8, last: Option<(u8, u64)>, with_next: bool) -> Call {
         let node = self.below(NODES.into()) as u8;
@@ -354,6 +410,7 @@ impl Dice {
                 holder,
                 generation: None,
                 resume: self.below(6) == 0,
+                length: self.length(),
             },
             5..=6 => Call::Release { node, holder, generation },
             7..=9 => {
@@ -376,8 +433,8 @@ impl Dice {
             18 if names.limit().is_some() => Call::Limit { limit: 1 + self.below(2) as u8 },
             18 => Call::Upsert { node, summary: holder + 4 },
             19 => Call::Get { node },
-            20..=22 if with_next => Call::Next { holder },
-            20..=22 => Call::Claim { node, holder, generation: None, resume: false },
+            20..=22 if with_next => Call::Next { holder, length: self.length() },
+            20..=22 => Call::Claim { node, holder, generation: None, resume: false, length: self.length() },
             23..=25 => Call::Advance,
             26..=27 => Call::Renew { node, holder, generation, long: self.below(3) == 0 },
             _ => Call::Reclaim,

@@ -11,7 +11,8 @@
 //! Besides what the model says, these freedoms are in `spec`: `claim-next` may give out any ready node, and may find none while
 //! another claim is on its way, since it leaves a node alone for half a second that somebody is about to claim. It may notice a
 //! lease that has run out half a second late. And a claim that stops half made may be made by another call that meets it (one
-//! under the same name, or of its group) and be over before it goes on; then it claims once more, as if it had not been.
+//! under the same name, or of its group) and be over before it goes on; then it claims once more, as if it had not been. So does one
+//! that resumes with a shorter lease which runs out, and is taken back, before the call returns.
 
 mod checker;
 mod clock;

@@ -43,6 +43,9 @@ struct Around {
     /// The earliest and the latest time that any call goes by.
     first_ms: u64,
     last_ms: u64,
+    /// The lengths of lease that the call, if it claims, may get from whoever makes or starts its claim.
+    shortest_ms: u64,
+    longest_ms: u64,
 }
 
 pub struct History<'a> {
@@ -106,7 +109,7 @@ impl<'a> History<'a> {
     pub fn may_take(&self, event: usize, deadline_ms: u64, grant: Grant) -> bool {
         // Somebody with an old time may have started the lease, until the claimer does.
         let is_starting = grant.event == grant.claim && self.is_beside(event, grant.claim);
-        let started_for_it = self.around[grant.claim].first_ms + LEASE_MS;
+        let started_for_it = self.around[grant.claim].first_ms + self.around[grant.claim].shortest_ms;
         let earliest = if is_starting { deadline_ms.min(started_for_it) } else { deadline_ms };
         self.around[event].latest_look_ms >= earliest
     }
@@ -116,7 +119,7 @@ impl<'a> History<'a> {
         let mut until = deadline_ms;
         if self.is_beside(grant.event, grant.claim) {
             // The longest of the leases that were given while the claim was made is the one that stays.
-            until = until.max(self.around[grant.claim].last_ms + LEASE_MS);
+            until = until.max(self.around[grant.claim].last_ms + self.around[grant.claim].longest_ms);
         }
         if late_ms > 0 {
             // A look that went on while the lease was given may have put off the next one from its own time.
@@ -125,6 +128,17 @@ impl<'a> History<'a> {
         // Until the claimer has started it, a look may be what starts it.
         let is_starting = grant.event == grant.claim && self.is_beside(event, grant.claim);
         self.events[event].now_ms >= until + late_ms && !is_starting
+    }
+
+    /// The times that a call, and whoever helps it or is helped by it, may have gone by.
+    pub fn times(&self, event: usize) -> (u64, u64) {
+        (self.around[event].first_ms, self.around[event].last_ms)
+    }
+
+    /// The lengths of lease that others who make this claim may have noted for it.
+    pub fn lengths_of_helpers(&self, event: usize) -> Vec<u64> {
+        let helpers = (0..self.events.len()).filter(|&other| other != event && self.is_beside(event, other));
+        helpers.filter_map(|other| self.events[other].call.lease_ms()).collect()
     }
 
     /// Whether another claim was on its way at the same time that makes this one's if it finds it half made: one under the
@@ -141,6 +155,8 @@ impl Around {
     fn of(events: &[Event], i: usize) -> Around {
         let beside = || events.iter().enumerate().filter(|&(j, other)| j != i && overlap(&events[i], other));
         let times = || beside().map(|(_, other)| other.now_ms).chain([events[i].now_ms]);
+        let own_ms = events[i].call.lease_ms().unwrap_or(LEASE_MS);
+        let of_others = || beside().map(|(_, other)| other.call.lease_ms().unwrap_or(LEASE_MS)).chain([own_ms]);
         let looks = || beside().filter(|(_, other)| other.call.looks());
         Around {
             claim: beside().any(|(_, other)| other.call.is_claim()),
@@ -148,6 +164,8 @@ impl Around {
             latest_look_ms: looks().map(|(_, other)| other.now_ms).fold(events[i].now_ms, u64::max),
             first_ms: times().min().unwrap_or(0),
             last_ms: times().max().unwrap_or(0),
+            shortest_ms: of_others().min().unwrap_or(own_ms),
+            longest_ms: of_others().max().unwrap_or(own_ms),
         }
     }
 }

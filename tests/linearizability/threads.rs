@@ -137,7 +137,7 @@ fn a_table_whose_words_go_back_is_rejected() {
         let answer = call.make(&table, &clock, &names);
         said.push(Event { call, now_ms, began, ended: Some((now_ns(), answer)) });
     };
-    make(Call::Claim { node: 0, holder: 0, generation: None, resume: false });
+    make(Call::Claim { node: 0, holder: 0, generation: None, resume: false, length: 0 });
     let file = std::fs::read_dir(dir.path())
         .expect("the directory")
         .flatten()
@@ -145,7 +145,7 @@ fn a_table_whose_words_go_back_is_rejected() {
     let file = std::fs::OpenOptions::new().write(true).open(file.expect("the table").path()).expect("opened");
     // The word of the first slot; see docs/layout.md.
     std::os::unix::fs::FileExt::write_all_at(&file, &[0; 8], 4_096).expect("written");
-    make(Call::Claim { node: 0, holder: 1, generation: None, resume: false });
+    make(Call::Claim { node: 0, holder: 1, generation: None, resume: false, length: 0 });
     let why = check(&said, &names).expect_err("two holders of one node");
     assert!(why.contains("Claim"), "{why}");
 }
@@ -180,7 +180,7 @@ fn a_table_that_looks_before_it_writes_is_rejected() {
                                 Answer::Got { node: names.node(0), generation: 1, resumed: false }
                             }
                         };
-                        let call = Call::Claim { node: 0, holder, generation: None, resume: false };
+                        let call = Call::Claim { node: 0, holder, generation: None, resume: false, length: 0 };
                         Event { call, now_ms: 0, began, ended: Some((now_ns(), answer)) }
                     })
                 })

@@ -45,7 +45,7 @@ impl From<&Refusal> for No {
         let no = No::new(refusal.code());
         match refusal {
             Refusal::NoSuchNode { node } | Refusal::SelfLink { node } | Refusal::Duplicate { node } => no.node(node),
-            Refusal::GroupFull { node, .. } => no.node(node),
+            Refusal::GroupFull { node, .. } | Refusal::NotBefore { node, .. } => no.node(node),
             Refusal::FenceRequired { node } => no.node(node),
             Refusal::Ended { node, status, generation } => no.node(node).status(*status).generation(*generation),
             Refusal::NotEnded { node, status } => no.node(node).status(*status),

@@ -110,6 +110,9 @@ impl Model {
         if seen != Seen::Ready {
             return Err(No::new("not_ready").node(self.label(id)).status(seen));
         }
+        if now_ms < node.left_alone_ms.0 {
+            return Err(No::new("not_before").node(self.label(id)));
+        }
         if self.is_group_full(id) {
             return Err(No::new("group_full").node(self.label(id)));
         }
@@ -122,6 +125,7 @@ impl Model {
         node.lease = Some(Lease { holder: holder.to_owned(), renewed_at_ms: now_ms, lease_ms });
         node.generation += 1;
         node.attempts += 1;
+        node.left_alone_ms = (0, 0);
         Ok(self.got(id, false))
     }
 
@@ -259,6 +263,7 @@ impl Model {
         node.archived = false;
         node.generation += 1;
         node.attempts = 0;
+        node.left_alone_ms = (0, 0);
         Ok(node.generation)
     }
 

@@ -6,6 +6,9 @@ use tenure::{Change, NodeId, NodeSpec, Outcome, Seen, Status};
 
 use super::answers::No;
 
+/// An hour.
+const DELAY_MS_MAX: u64 = 3_600_000;
+
 /// What a table is made with.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Rules {
@@ -47,6 +50,11 @@ pub struct Node {
     pub group: String,
     /// 0 is no limit.
     pub max_attempts: u16,
+    /// How long it is left alone after its first attempt was lost or failed; twice as long after each one more.
+    pub retry_delay_ms: u32,
+    /// Until when that is. Not set here: who took it back, and at what time, is for whoever knows that to say. It may be known
+    /// no better than as a moment between two.
+    pub left_alone_ms: (u64, u64),
     /// Claims since it was made or reopened.
     pub attempts: u64,
     pub parent: Option<NodeId>,
@@ -71,6 +79,8 @@ impl Node {
             cost: 1,
             group: String::new(),
             max_attempts: 0,
+            retry_delay_ms: 0,
+            left_alone_ms: (0, 0),
             attempts: 0,
             parent: None,
             needs: BTreeSet::new(),
@@ -89,6 +99,12 @@ impl Node {
             (None, Some(_)) => Status::Claimed,
             (None, None) => Status::Open,
         }
+    }
+
+    /// How long it would be left alone if the attempt that stands were lost (C9).
+    pub fn delay_ms(&self) -> u64 {
+        let doublings = self.attempts.saturating_sub(1).min(32);
+        (u64::from(self.retry_delay_ms) << doublings).min(DELAY_MS_MAX)
     }
 
     /// Whether the attempt that stands is the last one.
@@ -219,6 +235,7 @@ impl Model {
         }
         node.cost = spec.cost.unwrap_or(node.cost);
         node.max_attempts = spec.max_attempts.unwrap_or(node.max_attempts);
+        node.retry_delay_ms = spec.retry_delay_ms.unwrap_or(node.retry_delay_ms);
         if let Some(group) = &spec.group {
             node.group.clone_from(group);
         }
