@@ -5,20 +5,20 @@
 
 use std::io;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use memmap2::{MmapOptions, MmapRaw};
 
 use crate::clock;
+use crate::sync::{LocalPointer, LocalWord, Ordering};
 
 const PAGE_BYTES: usize = 4096;
 
 /// The page, once somebody asked for it. No lock: one that was held at a fork would be held for ever in the child.
-static PAGE: AtomicPtr<AtomicU64> = AtomicPtr::new(null_mut());
+static PAGE: LocalPointer<LocalWord> = LocalPointer::new(null_mut());
 
 /// Remembers the process that it was made in.
 pub(crate) struct ForkMark {
-    page: &'static AtomicU64,
+    page: &'static LocalWord,
     number: u64,
 }
 
@@ -45,7 +45,7 @@ impl ForkMark {
     }
 }
 
-fn page() -> io::Result<&'static AtomicU64> {
+fn page() -> io::Result<&'static LocalWord> {
     // Acquire: pairs with the Release below; the page is mapped.
     let known = PAGE.load(Ordering::Acquire);
     if !known.is_null() {
@@ -56,7 +56,7 @@ fn page() -> io::Result<&'static AtomicU64> {
     // SAFETY: the page is this mapping's own and nobody else knows it yet. In this process its contents stay; in a forked child
     // they are zero, for which the word in it has a meaning.
     unsafe { rustix::mm::madvise(map.as_mut_ptr().cast(), PAGE_BYTES, rustix::mm::Advice::LinuxWipeOnFork) }?;
-    let new = map.as_mut_ptr().cast::<AtomicU64>();
+    let new = map.as_mut_ptr().cast::<LocalWord>();
     match PAGE.compare_exchange(null_mut(), new, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => {
             // Never unmapped: it is there for as long as the process is.

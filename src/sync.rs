@@ -13,6 +13,10 @@ pub mod probe;
 #[cfg(not(tenure_loom))]
 pub(crate) use std::sync::atomic::AtomicUsize as LocalCounter;
 
+/// A pointer that belongs to this process alone and is never mapped.
+#[cfg(not(tenure_loom))]
+pub(crate) use std::sync::atomic::AtomicPtr as LocalPointer;
+
 /// A word that belongs to this process alone and is never mapped.
 #[cfg(not(tenure_loom))]
 pub(crate) use std::sync::atomic::AtomicU64 as LocalWord;

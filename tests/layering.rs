@@ -21,7 +21,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("graph", &["derive", "id", "layout", "node", "word"]),
     ("standing", &["graph", "node", "word"]),
     ("location", &["error"]),
-    ("fork", &["clock"]),
+    ("fork", &["clock", "sync"]),
     ("region", &["error", "fork", "layout", "location", "process", "sync", "word"]),
     (
         "table",
@@ -51,8 +51,9 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("lib", &[]),
 ];
 
-/// Files with `unsafe` in them, each for one thing: the mapping, the futex, the handler for a file cut short.
-const MAY_BE_UNSAFE: &[&str] = &["region.rs", "wait.rs", "cli/sigbus.rs"];
+/// Files with `unsafe` in them, each for one thing: the mapping, the page that a fork empties, the entry of the program, the
+/// handler for a file cut short.
+const MAY_BE_UNSAFE: &[&str] = &["region.rs", "fork.rs", "main.rs", "cli/entry.rs", "cli/sigbus.rs"];
 
 /// The only file that reads a clock that people can set; it hands the time on for display (C8).
 const MAY_READ_WALL_CLOCK: &[&str] = &["clock.rs"];
@@ -209,7 +210,7 @@ fn the_library_knows_nothing_of_the_program() {
 }
 
 #[test]
-fn unsafe_stands_in_three_files() {
+fn unsafe_stands_in_few_files() {
     let files = source();
     let others = files.iter().filter(|f| !MAY_BE_UNSAFE.contains(&f.path.as_str()));
     assert_none("unsafe where it must not be", others.flat_map(|f| f.mentions(&["unsafe"])).collect());
@@ -283,7 +284,8 @@ fn every_unsafe_block_is_listed_with_its_argument() {
     let doc = std::fs::read_to_string(doc).expect("docs/testing.md is part of the repository");
     let rows = |file: &str| doc.lines().filter(|line| line.starts_with(&format!("| `src/{file}` |"))).count();
     let files = source();
-    let blocks = |file: &File| file.code.iter().map(|(_, line)| line.matches("unsafe {").count()).sum::<usize>();
+    let in_line = |line: &str| line.matches("unsafe {").count() + line.matches("#[unsafe(").count();
+    let blocks = |file: &File| file.code.iter().map(|(_, line)| in_line(line)).sum::<usize>();
     for file in &files {
         assert_eq!(rows(&file.path), blocks(file), "rows of docs/testing.md about src/{}", file.path);
     }

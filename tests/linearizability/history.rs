@@ -190,7 +190,7 @@ impl Names {
 
     /// How long a node is left alone after its first attempt: a step of the clock, or two after the second one. One node in two.
     fn retry_delay_ms(&self, node: u8) -> u32 {
-        if (self.history / 4 + u64::from(node)) % 2 == 0 { DELAY_MS } else { 0 }
+        if (self.history / 4 + u64::from(node)).is_multiple_of(2) { DELAY_MS } else { 0 }
     }
 }
 
