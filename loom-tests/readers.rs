@@ -20,7 +20,7 @@ fn a_version_that_was_written_over_is_not_taken_for_whole() {
             &world,
             move |w| {
                 let seen = w.as_if_in_force(seen);
-                let cost = seen.version.facts[0].load(Ordering::Relaxed);
+                let cost = seen.version.nodes[0].parent_and_cost.load(Ordering::Relaxed);
                 seen.is_whole().then_some(cost)
             },
             |w| w.set_cost(0, 9),
@@ -37,7 +37,7 @@ fn whoever_sees_the_root_sees_its_version() {
             &world,
             |w| {
                 let seen = w.core().in_force().unwrap();
-                let cost = seen.version.facts[0].load(Ordering::Relaxed);
+                let cost = seen.version.nodes[0].parent_and_cost.load(Ordering::Relaxed);
                 seen.is_whole().then_some((seen.root.number(), cost))
             },
             |w| w.set_cost(0, 7),

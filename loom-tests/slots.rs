@@ -180,7 +180,7 @@ fn a_slow_reader_never_takes_a_later_version_for_that_of_its_root() {
             |w| (7..10).for_each(|n| w.set_cost(0, n)),
             |w| {
                 let seen = w.core().in_force().unwrap();
-                let cost = seen.version.facts[0].load(Ordering::Relaxed);
+                let cost = seen.version.nodes[0].parent_and_cost.load(Ordering::Relaxed);
                 seen.is_whole().then_some((seen.root.number(), cost))
             },
         );

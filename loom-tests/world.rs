@@ -6,7 +6,7 @@ use loom::thread;
 
 use crate::graph::{Edge, Graph, Group, Holder, Node};
 use crate::id::NodeId;
-use crate::layout::{Fixed, INDEX, NODES, VERSIONS_INITIAL, Version, get16};
+use crate::layout::{Fixed, INDEX, NODES, VERSIONS_INITIAL, Version};
 use crate::node::{OnFailure, Outcome};
 use crate::sync::Ordering;
 use crate::table::Core;
@@ -319,8 +319,8 @@ impl World {
 
     fn place(&self, slot: u16) -> (usize, u64) {
         let seen = self.settled();
-        let rank = get16(&seen.version.rank, slot.into()).unwrap();
-        (usize::from(rank) / 64, 1 << (rank % 64))
+        let rank = seen.version.nodes[usize::from(slot)].rank.load(Ordering::Relaxed);
+        (rank as usize / 64, 1 << (rank % 64))
     }
 
     pub fn set_hint(&self, slot: u16) {
