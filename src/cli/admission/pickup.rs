@@ -1,7 +1,5 @@
 //! `pickup`: the destination comes for what waits for it. It chooses nothing: rows for other machines are not even seen.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -19,7 +17,7 @@ use crate::cli::escape;
 use crate::cli::exit::{CliError, Exit};
 use crate::cli::out;
 use crate::cli::report;
-use crate::cli::run::signals;
+use crate::cli::run::signals::Idle;
 
 /// How long one wait lasts before the machine shows itself to the ledger again.
 const WAIT_AT_MOST: Duration = Duration::from_secs(60);
@@ -79,8 +77,7 @@ pub fn run(desk: &Desk<'_>, args: PickupArgs) -> Result<Exit, CliError> {
     desk.must_issue()?;
     let Some(wait_ms) = args.wait else { return once(desk, &machine, &args) };
     let until = Instant::now() + Duration::from_millis(wait_ms);
-    let idle = Arc::new(AtomicBool::new(true));
-    signals::end_while(&idle).map_err(|error| {
+    let idle = Idle::begin().map_err(|error| {
         CliError::problem(Exit::TableUnusable, "signals", format!("cannot listen for signals: {error}"))
     })?;
     let mut last = Exit::NothingReady;
@@ -107,7 +104,7 @@ pub fn run(desk: &Desk<'_>, args: PickupArgs) -> Result<Exit, CliError> {
 /// One look, without waiting.
 fn once(desk: &Desk<'_>, machine: &MachineId, args: &PickupArgs) -> Result<Exit, CliError> {
     let found = look(desk, machine).map_err(refused)?;
-    let idle = AtomicBool::new(true);
+    let idle = Idle::default();
     if !args.exec {
         return show(desk, &found);
     }
@@ -144,7 +141,7 @@ fn serve(
     machine: &MachineId,
     found: Pickup,
     args: &PickupArgs,
-    idle: &AtomicBool,
+    idle: &Idle,
 ) -> Result<Served, CliError> {
     if !args.exec {
         return if found.admitted.is_some() { show(desk, &found).map(Served::Ended) } else { Ok(Served::Nothing) };
@@ -160,9 +157,9 @@ fn serve(
         }
         Err(error) => return Err(error),
     };
-    idle.store(false, Ordering::Relaxed);
+    idle.pause();
     let done = exec(desk, *machine, answer, args);
-    idle.store(true, Ordering::Relaxed);
+    idle.resume(done.as_ref().is_ok_and(|done| done.interrupted));
     match done {
         // Whoever interrupts what runs means the whole of it.
         Ok(done) if done.interrupted => Ok(Served::Ended(done.exit)),

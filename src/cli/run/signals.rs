@@ -1,5 +1,10 @@
 //! Ctrl-C and its kin, handed on as interrupts.
 
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+use std::sync::Arc;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
 use crossbeam::channel::{self, Receiver};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals as Iterator};
@@ -50,14 +55,44 @@ impl Drop for Signals {
     }
 }
 
-/// Ends the program as these signals do by themselves, while `idle` says so: once they have been listened to, the system
-/// no longer does that.
+/// Whether a program that listens now and then is idle: while it is, these signals end it as they do by themselves. Once they
+/// have been listened to, the system no longer does that.
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
-pub(in crate::cli) fn end_while(idle: &std::sync::Arc<std::sync::atomic::AtomicBool>) -> std::io::Result<()> {
-    for signal in wanted() {
-        signal_hook::flag::register_conditional_default(signal, idle.clone())?;
+#[derive(Default)]
+pub(in crate::cli) struct Idle {
+    is_idle: Arc<AtomicBool>,
+    /// The signal that came last while it was busy.
+    missed: Arc<AtomicUsize>,
+}
+
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+impl Idle {
+    /// Idle from now on.
+    pub(in crate::cli) fn begin() -> std::io::Result<Idle> {
+        let idle = Idle { is_idle: Arc::new(AtomicBool::new(true)), ..Idle::default() };
+        for signal in wanted() {
+            signal_hook::flag::register_conditional_default(signal, idle.is_idle.clone())?;
+            signal_hook::flag::register_usize(signal, idle.missed.clone(), signal as usize)?;
+        }
+        Ok(idle)
     }
-    Ok(())
+
+    /// Busy with something that listens itself.
+    pub(in crate::cli) fn pause(&self) {
+        self.missed.store(0, Ordering::SeqCst);
+        self.is_idle.store(false, Ordering::SeqCst);
+    }
+
+    /// Idle again. A signal that came when nothing listened any more, or not yet, ends the program now; not one that was
+    /// `heard`.
+    pub(in crate::cli) fn resume(&self, heard: bool) {
+        self.is_idle.store(true, Ordering::SeqCst);
+        let missed = self.missed.swap(0, Ordering::SeqCst);
+        if missed != 0 && !heard {
+            // It only returns when there is no such signal.
+            let _ = signal_hook::low_level::emulate_default_handler(missed as i32);
+        }
+    }
 }
 
 /// The signals that are listened to.
